@@ -1,0 +1,145 @@
+"""What a storage backend is to everyone else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import attrs
+
+from heald import CancelToken
+from heald_session import Event, Header, LogOffset, SessionId
+
+
+@attrs.frozen
+class StoredSession:
+    """One stored session in a list; a broken one has a problem instead of a header."""
+
+    name: str
+    """The session's id if it is known, else the name of what was found in its place."""
+    header: Header | None
+    cut: LogOffset | None = None
+    problem: str | None = None
+
+
+class StoredLog(Protocol):
+    """A stored session opened for reading, as it was at one moment; takes no lock.
+
+    Use it as an async context manager, so that what it holds open is let go.
+    """
+
+    @property
+    def header(self) -> Header:
+        """The facts of the session's creation."""
+        ...
+
+    @property
+    def cut(self) -> LogOffset:
+        """How many events were inherited."""
+        ...
+
+    @property
+    def end(self) -> LogOffset:
+        """The length of the log when it was opened."""
+        ...
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of log were read so far."""
+        ...
+
+    @property
+    def frames_decoded(self) -> int:
+        """How many blocks of events were decoded so far; the unsealed tail is one."""
+        ...
+
+    def batches(
+        self,
+        start: LogOffset = LogOffset(0),
+        stop: LogOffset | None = None,
+        *,
+        types: Collection[str] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> AsyncIterator[Sequence[Event]]:
+        """Yield events of the range in order, in batches of the backend's choice.
+
+        With `types`, only events of these types, reading no more than holds them.
+        """
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+
+class LogWriter(Protocol):
+    """The one handle that may write a session, for as long as it is open."""
+
+    @property
+    def flushed(self) -> LogOffset:
+        """How many events are durable."""
+        ...
+
+    @property
+    def not_saved(self) -> str | None:
+        """Why writing fails at present, or None."""
+        ...
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Queue events that continue the log.
+
+        Raises `SessionNotSaved` when the queue is full, or `LogChanged`; then none was queued.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Wait until everything queued so far is durable.
+
+        Raises `SessionNotSaved` or `LogChanged`, or for a new session `SessionIdTaken` if another
+        process was first; then the events stay queued.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Flush what can be flushed and let the session go."""
+        ...
+
+    async def discard(self) -> None:
+        """Let the session go without storing what is queued: nobody ever saw it."""
+        ...
+
+
+class SessionPersistence(Protocol):
+    """Keeps session logs; `heald_persistence.testing` has the suite a backend must pass."""
+
+    async def list(self, *, cancel: CancelToken | None = None) -> Sequence[StoredSession]:
+        """List every stored session, a broken one with its problem; reads no events."""
+        ...
+
+    async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
+        """Open a stored session for reading.
+
+        Raises `SessionNotFound`, `SessionDamaged` or `FormatTooNew`.
+        """
+        ...
+
+    async def create(self, header: Header, cut: LogOffset) -> LogWriter:
+        """Take a new session's place; nothing is stored until the first events are.
+
+        Those appended before the first `flush` are stored all together or not at all. Raises
+        `SessionIdTaken`.
+        """
+        ...
+
+    async def open(self, id: SessionId) -> LogWriter:  # noqa: A002
+        """Take a stored session to go on writing it, after its last whole event.
+
+        Raises `SessionNotFound`, `SessionBusy`, `SessionDamaged` or `FormatTooNew`.
+        """
+        ...

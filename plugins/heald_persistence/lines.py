@@ -1,0 +1,83 @@
+"""Lines of a tail: one JSON object each, with a checksum as its last member."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TypeVar
+
+import msgspec
+
+from heald_session import Event
+
+T = TypeVar("T")
+
+_SUM = b',"sum":"'
+_ENDING = len(_SUM) + 8 + len(b'"}\n')
+
+
+class BadLine(ValueError):
+    """A line is not what was written, or is not what this code can read."""
+
+    def __init__(self, reason: str, *, intact: bool = False) -> None:
+        super().__init__(reason)
+        self.intact = intact
+        """Whether the line's checksum is right, so that it was written so."""
+
+
+class TailHeader(msgspec.Struct, frozen=True):
+    """The first line of a tail."""
+
+    log_id: str
+    base: int = 0
+    """The offset of the tail's first event."""
+    sealed: int = 0
+    """How many bytes of sealed log come before the tail."""
+
+
+def line_of(value: Event | TailHeader) -> bytes:
+    """Encode an event or a header as a line."""
+    body = msgspec.json.encode(value)[:-1]
+    return b'%b%b%08x"}\n' % (body, _SUM, zlib.crc32(body))
+
+
+_event = msgspec.json.Decoder(Event)
+_header = msgspec.json.Decoder(TailHeader)
+
+
+def event_of(line: bytes) -> Event:
+    """Decode an event from a whole line; its data stays encoded. Raises `BadLine`."""
+    return _decoded(line, _event)
+
+
+def header_of(line: bytes) -> TailHeader:
+    """Decode a tail's header from a whole line; raises `BadLine`."""
+    return _decoded(line, _header)
+
+
+def check(line: bytes) -> None:
+    """Raise `BadLine` if a line is not what was written."""
+    body, ending = line[:-_ENDING], line[-_ENDING:]
+    if ending != b'%b%08x"}\n' % (_SUM, zlib.crc32(body)):
+        raise BadLine("its checksum is wrong" if line.endswith(b"\n") else "it is cut short")
+
+
+def starts_intact(data: bytes) -> bool:
+    """Say whether data is a line whose checksum is right, but for the newline that should follow.
+
+    A write that was torn has nothing after such a line.
+    """
+    place = data.find(_SUM)
+    while place >= 0:
+        end = place + _ENDING - 1
+        if len(data) > end and data[place:end] == b'%b%08x"}' % (_SUM, zlib.crc32(data[:place])):
+            return True
+        place = data.find(_SUM, place + 1)
+    return False
+
+
+def _decoded(line: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    check(line)
+    try:
+        return decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise BadLine(str(error), intact=True) from error

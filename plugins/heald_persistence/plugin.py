@@ -1,0 +1,51 @@
+"""The row that keeps session logs on the local disk."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import attrs
+
+from heald import Plugin, implements
+from heald_persistence.contracts import SessionPersistence
+from heald_persistence.errors import PlatformUnsupported
+from heald_persistence.hookspecs import session_persistence
+
+MEBIBYTE = 1024 * 1024
+
+
+@attrs.frozen
+class PersistenceConfig:
+    """Where logs are kept, and how much may wait for a disk that fails."""
+
+    root: str | None = None
+    """The directory of the sessions, from `HEALD_HOME` on; `sessions` if absent."""
+    queue_bytes: int = 64 * MEBIBYTE
+    """How much of one session may wait to be written before appends are refused."""
+
+    def place_from(self, home: Path) -> Path:
+        """Return the directory of the sessions."""
+        return home / Path(self.root or "sessions").expanduser()
+
+
+class PersistencePlugin(Plugin[PersistenceConfig]):
+    """Keeps session logs under `HEALD_HOME`."""
+
+    _storage: SessionPersistence
+
+    async def start(self) -> None:
+        if os.name == "nt":
+            raise PlatformUnsupported(platform.system())
+        # It needs modules that Windows lacks, and must be able to say so there.
+        from heald_persistence.local import LocalPersistence  # noqa: PLC0415
+
+        host, queue_bytes = self.scope.host, self.config.queue_bytes
+        root = self.config.place_from(host.home)
+        self._storage = LocalPersistence(root, queue_bytes, host.now, self.logger)
+
+    @implements(session_persistence)
+    def storage(self) -> SessionPersistence:
+        """Offer the logs on disk."""
+        return self._storage

@@ -1,0 +1,51 @@
+"""The hooks that sessions own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from heald import collect, declare, observe, provide
+from heald_session.contracts import AppendGuard, Session, SessionStore
+from heald_session.events import Event, EventType
+
+
+@provide
+def session_store() -> SessionStore:
+    """Keep the live sessions of this process."""
+    ...
+
+
+@declare(key=attrgetter("name"), version=attrgetter("version"))
+def event_types() -> Iterable[EventType]:
+    """Declare the kinds of event a plugin writes; read from every installed plugin class."""
+    ...
+
+
+@collect
+def append_guards() -> Iterable[AppendGuard]:
+    """Contribute callables that may refuse an event before it is committed.
+
+    They run in row order in the session's scope; the first to raise refuses and is named.
+    """
+    ...
+
+
+@observe
+def session_prepared(session: Session) -> None:
+    """Hear of a session whose log is loaded and that nobody else can see yet."""
+
+
+@observe
+def session_opened(session: Session) -> None:
+    """Hear of a session that was just published."""
+
+
+@observe
+def event_appended(session: Session, event: Event) -> None:
+    """Hear of an event after it was committed; appending to the same session here is refused."""
+
+
+@observe
+async def session_closed(session: Session) -> None:
+    """Hear of a session that was flushed and is about to leave the store."""

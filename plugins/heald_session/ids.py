@@ -1,0 +1,33 @@
+"""Ids of sessions: how they are made, and what may be one."""
+
+from __future__ import annotations
+
+import secrets
+
+from heald_session.errors import SessionIdInvalid
+from heald_session.positions import SessionId
+
+MAX_LENGTH = 300
+
+
+def new_id() -> SessionId:
+    """Make an id that no other session has: 16 lowercase hexadecimal digits."""
+    return SessionId(secrets.token_hex(8))
+
+
+def new_log_id() -> str:
+    """Make what tells two sessions apart that had the same id in turn."""
+    return secrets.token_hex(16)
+
+
+def checked_id(id: SessionId) -> SessionId:  # noqa: A002
+    """Return the id if it can be one; raise `SessionIdInvalid`."""
+    if type(id) is not str:
+        raise SessionIdInvalid(str(id), "it is not plain text")
+    if not id:
+        raise SessionIdInvalid(id, "it is empty")
+    if len(id) > MAX_LENGTH:
+        raise SessionIdInvalid(id, f"it has more than {MAX_LENGTH} characters")
+    if any("\ud800" <= character <= "\udfff" for character in id):
+        raise SessionIdInvalid(id, "it has a lone surrogate, which no file can hold")
+    return id

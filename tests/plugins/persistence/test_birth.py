@@ -1,0 +1,34 @@
+"""A session's first bytes: all of them or none, whenever the process dies."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from heald_persistence.local import LocalPersistence
+from heald_persistence.testing import read_all
+from heald_session import SessionId
+
+
+async def test_a_forked_child_is_absent_or_whole_at_whatever_step_its_maker_is_killed(
+    backend: LocalPersistence, root: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    out, _ = start("fork-and-die", root.parent, "parent").communicate()
+    steps = int(out.split()[-1])
+    assert steps > 10
+
+    stored = {session.name: session for session in await backend.list()}
+    parent = await read_all(backend, "parent")
+    present = [step for step in range(1, steps + 1) if f"child-{step}" in stored]
+    assert present
+    assert present == list(range(present[0], steps + 1))
+    assert present[0] > 5
+    for step in present:
+        session = stored[f"child-{step}"]
+        assert session.problem is None
+        assert session.cut == len(parent)
+        *prefix, descriptor = await read_all(backend, session.name)
+        assert prefix == parent
+        assert descriptor.type == "inbox/message"
+        await (await backend.open(SessionId(session.name))).close()
