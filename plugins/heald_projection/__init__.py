@@ -1,0 +1,20 @@
+"""Projections: small values folded from a session's events, the same live, cold or checkpointed."""
+
+from heald_projection.contracts import Fold, Projections
+from heald_projection.errors import ProjectionFaulted, ProjectionNotReady, UnitInvalid
+from heald_projection.hookspecs import projection_changed, projections, units
+from heald_projection.unit import CellState, Snapshot, Unit
+
+__all__ = [
+    "CellState",
+    "Fold",
+    "ProjectionFaulted",
+    "ProjectionNotReady",
+    "Projections",
+    "Snapshot",
+    "Unit",
+    "UnitInvalid",
+    "projection_changed",
+    "projections",
+    "units",
+]

@@ -1,0 +1,75 @@
+"""What the projection registry is to everyone else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+from heald_projection.unit import CellState, Snapshot
+from heald_session import Event, Header, LogOffset, Session
+
+
+class Fold(Protocol):
+    """A cold fold of selected units over a log that somebody else reads."""
+
+    @property
+    def event_types(self) -> frozenset[str] | None:
+        """The types the fold needs; None is every type."""
+        ...
+
+    @property
+    def start(self) -> LogOffset:
+        """Where reading must begin: the lowest offset of the states it starts from."""
+        ...
+
+    def feed(self, event: Event) -> None:
+        """Fold an event into every unit that wants it and has not folded it yet."""
+        ...
+
+    def snapshot(self, end: LogOffset) -> Snapshot:
+        """Return the views, the log having been fed up to `end`; raises `ProjectionFaulted`."""
+        ...
+
+    def state(self, key: str) -> Any:
+        """Return a unit's state; raises `ProjectionFaulted`, or `KeyError` if not selected."""
+        ...
+
+
+class Projections(Protocol):
+    """Folds every live session's events, and cold logs on request, with the same units."""
+
+    def snapshot(self, session: Session, keys: Collection[str]) -> Snapshot:
+        """Advance to the log's end and return views at that one cut.
+
+        Raises `ProjectionFaulted` or `ProjectionNotReady` for a selected key only.
+        """
+        ...
+
+    def state(self, session: Session, key: str) -> Any:
+        """Return the host state of one unit at the log's end; it must not be changed.
+
+        Raises `ProjectionFaulted` or `ProjectionNotReady`, or `KeyError` if no unit has the key.
+        """
+        ...
+
+    async def ready(self, session: Session, keys: Collection[str]) -> None:
+        """Fill units that became known after the session was opened."""
+        ...
+
+    def fold(
+        self,
+        header: Header,
+        cut: LogOffset,
+        keys: Collection[str],
+        base: Sequence[CellState] = (),
+    ) -> Fold:
+        """Begin a cold fold, going on from states of the same log where they fit."""
+        ...
+
+    def cells(self, session: Session) -> Sequence[CellState]:
+        """Return detached states of every sound cell at the log's end."""
+        ...
+
+    def faulted(self, session: Session) -> frozenset[str]:
+        """Return the keys whose fold raised."""
+        ...

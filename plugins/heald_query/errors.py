@@ -1,0 +1,33 @@
+"""Errors of the corpus."""
+
+from __future__ import annotations
+
+import attrs
+
+from heald import HealdError
+from heald_session import LogOffset
+
+
+@attrs.define
+class OffsetBeyondEnd(HealdError, ValueError):
+    """A session was to be read at an offset that its log does not have."""
+
+    code = "OFFSET_BEYOND_END"
+    id: str
+    at: LogOffset
+    end: LogOffset
+
+    def message(self) -> str:
+        return f"session {self.id!r} has no offset {self.at}; choose one from 0 to {self.end}"
+
+
+@attrs.define
+class SessionIdAmbiguous(HealdError, LookupError):
+    """The beginning of a session id fits several."""
+
+    code = "SESSION_ID_AMBIGUOUS"
+    prefix: str
+    candidates: tuple[str, ...]
+
+    def message(self) -> str:
+        return f"{self.prefix!r} fits {', '.join(self.candidates)}; type more of the id"

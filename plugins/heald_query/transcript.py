@@ -1,0 +1,135 @@
+"""A log for people: one line for each event, and messages in full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from heald_session import (
+    AssistantMessage,
+    Event,
+    InboxMessage,
+    StepEnd,
+    StepStart,
+    ToolResult,
+    ToolStart,
+    TurnContext,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+)
+
+_SUMMARY_LENGTH = 100
+_INDENT = " " * 8
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
+    ord("\t"): "\t",
+    ord("\n"): "\n",
+}
+"""Control characters are shown, not obeyed: a log holds what models and tools wrote."""
+
+
+def local_time(milliseconds: int) -> str:
+    """Return a time as ISO 8601 in the local zone, to the second."""
+    moment = datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+    return moment.astimezone().isoformat(timespec="seconds")
+
+
+def visible(text: str) -> str:
+    """Return text whose control characters do nothing to a terminal."""
+    return text.translate(_VISIBLE)
+
+
+def lines_of(event: Event) -> Iterator[str]:
+    """Yield what people see of an event."""
+    summary, text = _told(event)
+    head = f"{event.seq:>5}  {local_time(event.time)}  {event.type:<18}  {summary}"
+    yield " ".join(visible(head).splitlines()).rstrip()
+    for line in visible(text).splitlines():
+        yield (_INDENT + line).rstrip()
+
+
+def _told(event: Event) -> tuple[str, str]:
+    """Return a summary and a text; data that does not fit its type is shown as it is."""
+    teller = _TELLERS.get(event.type)
+    if teller is not None:
+        kind, tell = teller
+        try:
+            return tell(event.data_as(kind))
+        except msgspec.DecodeError:
+            pass
+    return _shortened(_json(event.data)), ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SUMMARY_LENGTH else text[: _SUMMARY_LENGTH - 1] + "…"
+
+
+def _turn_start(data: TurnStart) -> tuple[str, str]:
+    return f"turn {data.turn}", ""
+
+
+def _turn_end(data: TurnEnd) -> tuple[str, str]:
+    cause = f": {data.cause}" if data.cause else ""
+    return f"turn {data.turn} {data.outcome}{cause}", ""
+
+
+def _turn_context(data: TurnContext) -> tuple[str, str]:
+    tools = ", ".join(tool.name for tool in data.tools) or "none"
+    return f"system prompt of {len(data.system)} characters; tools: {tools}", ""
+
+
+def _step_start(data: StepStart) -> tuple[str, str]:
+    return f"turn {data.turn} step {data.step} on {data.model}", ""
+
+
+def _step_end(data: StepEnd) -> tuple[str, str]:
+    return f"turn {data.turn} step {data.step}", ""
+
+
+def _inbox_message(data: InboxMessage) -> tuple[str, str]:
+    return f"{data.lane}, {_sender(data.sender)}", data.text
+
+
+def _user_message(data: UserMessage) -> tuple[str, str]:
+    return _sender(data.sender), data.text
+
+
+def _sender(sender: str | None) -> str:
+    return "from a person" if sender is None else f"from session {sender}"
+
+
+def _assistant_message(data: AssistantMessage) -> tuple[str, str]:
+    usage = data.usage
+    tokens = f", {usage.input_tokens} tokens in, {usage.output_tokens} out" if usage else ""
+    calls = [f"-> {call.name} {_json(call.arguments)}" for call in data.tool_calls]
+    return f"{data.finish}{tokens}", "\n".join([data.text, *calls] if data.text else calls)
+
+
+def _tool_start(data: ToolStart) -> tuple[str, str]:
+    return data.name, ""
+
+
+def _tool_result(data: ToolResult) -> tuple[str, str]:
+    return f"{data.name} failed" if data.is_error else data.name, data.text
+
+
+_TELLERS: Mapping[str, tuple[type[Any], Callable[[Any], tuple[str, str]]]] = {
+    "turn/start": (TurnStart, _turn_start),
+    "turn/end": (TurnEnd, _turn_end),
+    "turn/context": (TurnContext, _turn_context),
+    "step/start": (StepStart, _step_start),
+    "step/end": (StepEnd, _step_end),
+    "inbox/message": (InboxMessage, _inbox_message),
+    "user/message": (UserMessage, _user_message),
+    "assistant/message": (AssistantMessage, _assistant_message),
+    "tool/start": (ToolStart, _tool_start),
+    "tool/result": (ToolResult, _tool_result),
+}
