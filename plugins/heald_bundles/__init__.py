@@ -1,0 +1,1 @@
+"""The bundle and the profile that Heald ships, as data files."""

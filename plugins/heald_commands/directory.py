@@ -1,0 +1,69 @@
+"""Finds a session's commands, runs them and logs what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+from heald import Contribution, HealdError
+from heald_commands.contracts import Command, CommandCall
+from heald_commands.errors import CommandFailed, CommandUnknown
+from heald_commands.events import COMMAND_RAN, CommandRan
+from heald_commands.hookspecs import commands
+from heald_session import Session
+
+_LINE = re.compile(r"\s*/?(\S*)\s*(.*?)\s*", re.DOTALL)
+
+
+class Directory:
+    """The commands of every session: whatever the composition it runs on has now."""
+
+    def catalogue(self, session: Session) -> Sequence[Contribution[Command]]:
+        """Return the session's commands by name."""
+        return sorted(session.scope.collect(commands), key=lambda found: found.value.name)
+
+    async def run(self, session: Session, line: str) -> str:
+        """Run a line, and return what the person reads once it is durably logged."""
+        name, arguments = _parse(line)
+        command = self._find(session, name)
+        try:
+            output = _text(await command.run(CommandCall(session, arguments)))
+        except HealdError as error:
+            await _log(session, CommandRan(name, arguments, str(error), is_error=True))
+            raise
+        except asyncio.CancelledError:
+            _append(session, CommandRan(name, arguments, "cancelled", is_error=True))
+            raise
+        except (Exception, SystemExit) as error:
+            reason = f"{type(error).__name__}: {error}"
+            await _log(session, CommandRan(name, arguments, reason, is_error=True))
+            raise CommandFailed(name, reason) from error
+        await _log(session, CommandRan(name, arguments, output))
+        return output
+
+    def _find(self, session: Session, name: str) -> Command:
+        known = {found.value.name: found.value for found in session.scope.collect(commands)}
+        if name not in known:
+            raise CommandUnknown(name, tuple(sorted(known)))
+        return known[name]
+
+
+def _parse(line: str) -> tuple[str, str]:
+    match = _LINE.fullmatch(line)
+    return (match[1], match[2]) if match else ("", "")
+
+
+def _text(output: object) -> str:
+    if not isinstance(output, str):
+        raise TypeError(f"it returned {type(output).__name__}, not text")
+    return output
+
+
+async def _log(session: Session, ran: CommandRan) -> None:
+    _append(session, ran)
+    await session.flush()
+
+
+def _append(session: Session, ran: CommandRan) -> None:
+    session.append(COMMAND_RAN.name, ran)

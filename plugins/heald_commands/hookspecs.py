@@ -1,0 +1,21 @@
+"""The hooks that slash commands own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from heald import collect, provide
+from heald_commands.contracts import Command, CommandDirectory
+
+
+@collect(key=attrgetter("name"))
+def commands() -> Iterable[Command]:
+    """Contribute slash commands to every session that runs on the row's composition."""
+    ...
+
+
+@provide
+def command_directory() -> CommandDirectory:
+    """Find and run a session's commands."""
+    ...

@@ -1,0 +1,1 @@
+"""The persona: the system prompt's first section, given by a row's configuration."""

@@ -1,0 +1,111 @@
+"""One look at every root: which presets there are, and what each is made from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import attrs
+
+from heald import did_you_mean
+from heald_preset.contracts import PresetRoot
+from heald_preset.documents import Document, read_document
+from heald_preset.errors import PresetNotFound, PresetRootUnreadable
+from heald_preset.problems import PresetProblem
+
+_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+@attrs.frozen
+class Entry:
+    """A preset's directory, whatever is in it."""
+
+    id: str
+    root: str
+    path: Path
+    shadowed: bool
+
+    @property
+    def file(self) -> Path:
+        """The file that makes the directory a preset."""
+        return self.path / "preset.toml"
+
+
+class Roster:
+    """The presets of some roots as they are now.
+
+    It answers one question and is thrown away, so an edit is seen by the next; each file is read
+    once, so the answer is of one moment.
+    """
+
+    def __init__(self, roots: Iterable[PresetRoot]) -> None:
+        self.entries = tuple(_entries(roots))
+        self._documents: dict[Path, Document] = {}
+
+    def entry(self, preset: str) -> Entry:
+        """Return the entry that an id names; raises `PresetNotFound` listing the ids there are."""
+        if (entry := self._find(preset)) is None:
+            raise PresetNotFound(preset, tuple(sorted(self._ids())))
+        return entry
+
+    def document(self, entry: Entry) -> Document:
+        """Return what an entry's file says; raises `PresetProblem`."""
+        if not _ID.fullmatch(entry.id):
+            raise PresetProblem(
+                f"{entry.path}: {entry.id!r} cannot be an id; name it to match {_ID.pattern}"
+            )
+        if entry.file not in self._documents:
+            self._documents[entry.file] = read_document(entry.file)
+        return self._documents[entry.file]
+
+    def chain(self, entry: Entry) -> tuple[Document, ...]:
+        """Return an entry's document after those it extends, the first of them first.
+
+        Raises `PresetProblem`: one of them is broken or is not there, or they extend each other.
+        """
+        entries = [entry]
+        documents = [self.document(entry)]
+        while (base := documents[-1].extends) is not None:
+            where = f"{entries[-1].file}: extends"
+            if (found := self._find(base)) is None:
+                raise PresetProblem(
+                    f"{where}: no preset {base!r}; {did_you_mean(base, self._ids())}"
+                )
+            if found in entries:
+                circle = " -> ".join([*(e.id for e in entries[entries.index(found) :]), base])
+                raise PresetProblem(f"{where}: presets extend each other: {circle}")
+            entries.append(found)
+            documents.append(self.document(found))
+        return tuple(reversed(documents))
+
+    def _find(self, preset: str) -> Entry | None:
+        return next((e for e in self.entries if e.id == preset and not e.shadowed), None)
+
+    def _ids(self) -> set[str]:
+        return {entry.id for entry in self.entries if _ID.fullmatch(entry.id)}
+
+
+def _entries(roots: Iterable[PresetRoot]) -> Iterator[Entry]:
+    seen: set[str] = set()
+    for root in roots:
+        names = _names(root)
+        for name in names:
+            yield Entry(name, root.name, root.path / name, shadowed=name in seen)
+        seen.update(names)
+
+
+def _names(root: PresetRoot) -> list[str]:
+    """Return the names in a root that could be presets: not files, and not hidden."""
+    try:
+        with os.scandir(root.path) as found:
+            return sorted(
+                entry.name
+                for entry in found
+                if not entry.name.startswith(".") and not entry.is_file(follow_symlinks=False)
+            )
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise PresetRootUnreadable(root.name, root.path, error.strerror or str(error)) from error
