@@ -1,0 +1,73 @@
+"""Agents: the turn loop, its inbox, models and tools."""
+
+from heald_agent.adapters import ModelAdapter, ModelReply, ModelRequest, TextDelta
+from heald_agent.contracts import Agent, Agents, StateKey, TurnOutcome
+from heald_agent.errors import (
+    AgentExists,
+    CwdInvalid,
+    ModelFailed,
+    ModelNotConfigured,
+    ModelUnknown,
+    PromptSectionFailed,
+    RequestChanged,
+    StepLimit,
+    ToolError,
+    ToolInvalid,
+    TurnFailed,
+)
+from heald_agent.hookspecs import (
+    agents,
+    model_call,
+    models,
+    prompt_sections,
+    text_streamed,
+    tool_call,
+    tool_guards,
+    tools,
+)
+from heald_agent.tool import (
+    AnyTool,
+    PromptSection,
+    Tool,
+    ToolContext,
+    ToolGuard,
+    ToolReply,
+    ToolRequest,
+)
+
+__all__ = [
+    "Agent",
+    "AgentExists",
+    "Agents",
+    "AnyTool",
+    "CwdInvalid",
+    "ModelAdapter",
+    "ModelFailed",
+    "ModelNotConfigured",
+    "ModelReply",
+    "ModelRequest",
+    "ModelUnknown",
+    "PromptSection",
+    "PromptSectionFailed",
+    "RequestChanged",
+    "StateKey",
+    "StepLimit",
+    "TextDelta",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "ToolGuard",
+    "ToolInvalid",
+    "ToolReply",
+    "ToolRequest",
+    "TurnFailed",
+    "TurnOutcome",
+    "agents",
+    "model_call",
+    "models",
+    "prompt_sections",
+    "text_streamed",
+    "tool_call",
+    "tool_guards",
+    "tools",
+]

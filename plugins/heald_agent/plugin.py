@@ -1,0 +1,69 @@
+"""The plugin that runs agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from heald import Plugin, RowContext, implements, setting
+from heald_agent.contracts import Agents
+from heald_agent.hookspecs import agents
+from heald_agent.loop import Pace
+from heald_agent.registry import LiveAgents
+from heald_session import Session, session_closed, session_store
+
+
+def _positive(_: Any, field: attrs.Attribute[Any], value: float) -> None:
+    if value <= 0:
+        raise ValueError(f"{field.name} must be more than 0")
+
+
+@attrs.frozen
+class AgentConfig:
+    """How agents work when nobody says otherwise."""
+
+    model: str | None = None
+    """The model of agents for which none is named, as `adapter:model`."""
+    parallel_tools: int = setting(default=8, validator=_positive)
+    """How many calls of tools that allow it run beside each other."""
+    max_steps: int = setting(default=100, validator=_positive)
+    """How many model requests a turn may make."""
+    tool_timeout_s: float = setting(default=1800.0, validator=_positive)
+    """How long a tool may run that sets no limit of its own."""
+    model_silence_s: float = setting(default=300.0, validator=_positive)
+    """How long a model may send nothing before its request has failed."""
+    cancel_grace_s: float = setting(default=5.0, validator=_positive)
+    """How long what was cancelled may take to end before it is left behind."""
+
+
+class AgentPlugin(Plugin[AgentConfig]):
+    """Provides the agents of the process."""
+
+    requires = (session_store,)
+
+    def __init__(self, context: RowContext[AgentConfig]) -> None:
+        super().__init__(context)
+        config = context.config
+        pace = Pace(
+            parallel_tools=config.parallel_tools,
+            max_steps=config.max_steps,
+            tool_timeout_s=config.tool_timeout_s,
+            model_silence_s=config.model_silence_s,
+            cancel_grace_s=config.cancel_grace_s,
+        )
+        self._agents = LiveAgents(context.scope, pace, config.model)
+
+    @implements(agents)
+    def provide_agents(self) -> Agents:
+        """Return the one registry of this host."""
+        return self._agents
+
+    @implements(session_closed)
+    async def end_agent(self, session: Session) -> None:
+        """End the agent of a session that leaves the store."""
+        await self._agents.closing(session)
+
+    async def stop(self) -> None:
+        """Dispose of every agent while their sessions can still be written."""
+        await self._agents.close()

@@ -1,0 +1,172 @@
+"""The agents of this process: made, resumed, attached, and disposed of with the host."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import attrs
+
+from heald import Scope
+from heald_agent.agent import LiveAgent
+from heald_agent.errors import AgentExists, CwdInvalid
+from heald_agent.ledger import Ledger
+from heald_agent.loop import Pace
+from heald_agent.requests import adapter_of
+from heald_agent.seating import seat_again, seat_for
+from heald_preset import Seat, presets
+from heald_session import Session, SessionId, SessionStore, session_store
+
+
+@attrs.define(eq=False)
+class LiveAgents:
+    """Keeps one agent for each session that has one; implements `Agents`."""
+
+    scope: Scope
+    pace: Pace
+    model: str | None
+    """The model of agents for which none is named."""
+    _agents: dict[SessionId, LiveAgent] = attrs.field(factory=dict)
+    _resuming: WeakValueDictionary[SessionId, asyncio.Lock] = attrs.field(
+        factory=WeakValueDictionary
+    )
+
+    def get(self, session: SessionId) -> LiveAgent | None:
+        return self._agents.get(session)
+
+    async def create(
+        self,
+        *,
+        cwd: Path,
+        preset: str | None = None,
+        model: str | None = None,
+        id: SessionId | None = None,  # noqa: A002
+    ) -> LiveAgent:
+        cwd = await _usable(cwd)
+        seat = await seat_for(self.scope, preset, cwd)
+        model = model if model is not None else self.model
+        try:
+            if model is not None:
+                adapter_of(seat.composition.scope if seat else self.scope, model)
+            session = await self._store.create(
+                cwd=str(cwd),
+                id=id,
+                agent_preset=seat.preset if seat else None,
+                composition=seat.composition if seat else None,
+            )
+        except BaseException:
+            if seat is not None:
+                await seat.release()
+            raise
+        return await self._first_agent(session, seat, model)
+
+    async def resume(
+        self,
+        id: SessionId,  # noqa: A002
+        *,
+        preset: str | None = None,
+        model: str | None = None,
+    ) -> LiveAgent:
+        lock = self._resuming.setdefault(id, asyncio.Lock())
+        async with lock:
+            was_live = self._store.get(id) is not None
+            session = await self._store.resume(id)
+            try:
+                if session.header.cwd is not None:
+                    await _usable(Path(session.header.cwd))
+                await seat_again(self.scope, session, preset)
+                if (agent := self.get(id)) is None:
+                    return await self.attach(session, model=model)
+                if model is not None:
+                    agent.use_model(model)
+            except BaseException:
+                if not was_live:
+                    await self._store.dispose(session)
+                raise
+            return agent
+
+    async def attach(
+        self,
+        session: Session,
+        *,
+        model: str | None = None,
+        denied_tools: frozenset[str] = frozenset(),
+        persona: str | None = None,
+    ) -> LiveAgent:
+        if model is not None:
+            adapter_of(session.scope, model)
+        ledger = Ledger(session)
+        await ledger.read()
+        if session.id in self._agents:
+            raise AgentExists(session.id)
+        agent = LiveAgent(
+            session,
+            ledger,
+            self.pace,
+            model=model or ledger.model or self.model,
+            denied_tools=denied_tools,
+            persona=persona,
+            leave=self._left,
+        )
+        self._agents[session.id] = agent
+        if agent.model is not None:
+            agent.deliver()
+        return agent
+
+    async def closing(self, session: Session) -> None:
+        """End the agent of a session that somebody else disposes of."""
+        if (agent := self._agents.get(session.id)) is not None and agent.session is session:
+            del self._agents[session.id]
+            await agent.dispose()
+
+    async def close(self) -> None:
+        """Dispose of every agent; one that cannot be does not keep the others."""
+        ends = [agent.dispose() for agent in self._agents.values()]
+        ended = await asyncio.gather(*ends, return_exceptions=True)
+        if failures := [error for error in ended if isinstance(error, Exception)]:
+            raise ExceptionGroup("agents did not end cleanly", failures)
+
+    @property
+    def _store(self) -> SessionStore:
+        return self.scope.require(session_store)
+
+    async def _first_agent(
+        self, session: Session, seat: Seat | None, model: str | None
+    ) -> LiveAgent:
+        """Give a new session its agent, or undo the session and its seat."""
+        try:
+            if seat is not None:
+                self.scope.require(presets).occupy(session, seat)
+            return await self.attach(session, model=model)
+        except BaseException:
+            await self._store.dispose(session)
+            if seat is not None:
+                await seat.release()
+            raise
+
+    async def _left(self, agent: LiveAgent) -> None:
+        """Forget an agent and dispose of its session, unless that is why the agent ends."""
+        if self._agents.get(agent.session.id) is agent:
+            del self._agents[agent.session.id]
+            await self._store.dispose(agent.session)
+
+
+async def _usable(cwd: Path) -> Path:
+    """Return a directory's absolute path; raise `CwdInvalid` if nobody could work there."""
+    absolute = await asyncio.to_thread(cwd.absolute)
+    if (reason := await asyncio.to_thread(_why_unusable, absolute)) is not None:
+        raise CwdInvalid(str(absolute), reason)
+    return absolute
+
+
+def _why_unusable(cwd: Path) -> str | None:
+    try:
+        if not cwd.exists():
+            return "it does not exist"
+        if not cwd.is_dir():
+            return "it is not a directory"
+    except OSError as error:
+        return error.strerror or str(error)
+    return None if os.access(cwd, os.R_OK | os.X_OK) else "it cannot be read"

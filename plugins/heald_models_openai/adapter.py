@@ -1,0 +1,114 @@
+"""The adapter that asks an OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from heald import CancelToken
+from heald_agent import ModelFailed, ModelReply, ModelRequest, TextDelta
+from heald_models_openai.bodies import body_of
+from heald_models_openai.chunks import Assembly
+from heald_models_openai.errors import OpenAINotInstalled
+from heald_models_openai.failures import kind_of, reason_of
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, AsyncStream
+    from openai.types.chat import ChatCompletionChunk
+
+NO_KEY = "none"
+"""Sent to a server of the person's own that may want no key; the client insists on some text."""
+
+
+@attrs.frozen(kw_only=True)
+class Server:
+    """Which server to ask, and as whom."""
+
+    base_url: str | None
+    """None is OpenAI's own."""
+    key: str | None
+    key_variable: str
+    """The environment variable that the key comes from."""
+    timeout: float
+    parameters: Mapping[str, Any]
+    """Put into every request body."""
+
+
+class OpenAIModels:
+    """Asks one server through the `openai` package, which is imported with the first request."""
+
+    def __init__(self, name: str, server: Server) -> None:
+        self.name = name
+        self._server = server
+        self._client: AsyncOpenAI | None = None
+
+    async def stream(
+        self, request: ModelRequest, *, cancel: CancelToken
+    ) -> AsyncIterator[TextDelta | ModelReply]:
+        """Stream a chat completion; nothing is tried again here."""
+        client = await self._connected(request)
+        from openai import OpenAIError  # noqa: PLC0415 - loaded by now
+
+        assembly = Assembly()
+        try:
+            async with await self._begun(client, request) as chunks:
+                async for chunk in chunks:
+                    cancel.check()
+                    if text := assembly.add(chunk):
+                        yield TextDelta(text)
+        except OpenAIError as error:
+            reason = reason_of(error, self._server.key)
+            raise ModelFailed(_name_of(request), kind_of(error), reason) from error
+        except ValueError as error:
+            reason = f"the server sent what cannot be read: {reason_of(error, self._server.key)}"
+            raise ModelFailed(_name_of(request), "server", reason) from error
+        if assembly.finish is None:
+            raise ModelFailed(_name_of(request), "network", "the answer broke off")
+        yield assembly.reply()
+
+    async def close(self) -> None:
+        """Let connections go."""
+        if self._client is not None:
+            await self._client.close()
+
+    async def _begun(
+        self, client: AsyncOpenAI, request: ModelRequest
+    ) -> AsyncStream[ChatCompletionChunk]:
+        from openai import AsyncStream  # noqa: PLC0415 - loaded by now
+        from openai.types.chat import ChatCompletionChunk  # noqa: PLC0415
+
+        body = body_of(request, self._server.parameters)
+        return await client.post(
+            "/chat/completions",
+            body=body,
+            cast_to=ChatCompletionChunk,
+            stream=True,
+            stream_cls=AsyncStream[ChatCompletionChunk],
+        )
+
+    async def _connected(self, request: ModelRequest) -> AsyncOpenAI:
+        """Return the client, made with the first request."""
+        server = self._server
+        if server.key is None and server.base_url is None:
+            reason = f"no key; set {server.key_variable}, or `base_url` for a server of your own"
+            raise ModelFailed(_name_of(request), "authentication", reason)
+        try:
+            openai: Any = await asyncio.to_thread(importlib.import_module, "openai")
+        except ImportError as error:
+            raise OpenAINotInstalled(_name_of(request)) from error
+        if (client := self._client) is None:
+            client = self._client = openai.AsyncOpenAI(
+                api_key=server.key or NO_KEY,
+                base_url=server.base_url or "https://api.openai.com/v1",
+                timeout=server.timeout,
+                max_retries=0,
+            )
+        return client
+
+
+def _name_of(request: ModelRequest) -> str:
+    return f"{request.adapter}:{request.model}"
