@@ -1,0 +1,1 @@
+"""A shell tool: one persistent shell for each agent."""
