@@ -1,0 +1,124 @@
+"""Takes one child's identity: from its live cell, else a checkpoint, else one cold read.
+
+It stops at the first that answers and keeps nothing. No event is read here: what a descriptor means
+is the `subagent` projection's to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+import attrs
+
+from heald import CancelToken, Scope
+from heald_projection import ProjectionFaulted, projections
+from heald_projection_cache import projection_cache
+from heald_query import session_query
+from heald_session import Header, LogOffset, Seq, SessionId, session_store
+from heald_subagent.identity import KEY, IdentityView, view_from
+from heald_subagent.workers import is_being_cancelled
+
+WITNESS = (
+    "version",
+    "id",
+    "log_id",
+    "created_at",
+    "cwd",
+    "parent_session",
+    "is_seeded",
+    "delegation_depth",
+    "origin",
+    "agent_preset",
+)
+"""The creation facts that must not differ between the enumeration and a later read."""
+
+Finding = IdentityView | Literal["corrupt", "unavailable"] | None
+"""An identity, why there is none, or None for a child that is still being created."""
+
+
+@attrs.frozen
+class Ladder:
+    """Takes identities for one listing."""
+
+    scope: Scope
+    cancel: CancelToken | None
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the listing is no longer wanted."""
+        if self.cancel is not None:
+            self.cancel.check()
+
+    def live(self, id: SessionId) -> Finding:  # noqa: A002 - what it is
+        """Take a live child's identity from its cell, in the step that found it live."""
+        try:
+            session = self.scope.require(session_store).get(id)
+            if session is None:
+                return "unavailable"
+            snapshot = self.scope.require(projections).snapshot(session, [KEY])
+            identity = view_from(snapshot.values.get(KEY))
+            own = identity is not None and session.is_own(Seq(identity.seq))
+        except ProjectionFaulted as fault:
+            return _of_fault(fault)
+        except Exception:  # noqa: BLE001 - one child that cannot be read must not hide the others
+            return "unavailable"
+        return identity if own else None
+
+    async def cold(self, header: Header) -> Finding:
+        """Take a cold child's identity, reading its log only if no checkpoint can tell."""
+        self.check()
+        if not header.is_seeded:
+            identity = await self._cached(header)
+            self.check()
+            if identity is not None:
+                return identity
+        finding = await self._observed(header)
+        self.check()
+        return finding
+
+    async def _cached(self, header: Header) -> IdentityView | None:
+        """Ask the checkpoints, whose failures decide nothing.
+
+        Only for a child that inherited nothing: whatever it has is its own.
+        """
+        cache = self.scope.find(projection_cache)
+        if cache is None:
+            return None
+        try:
+            snapshot = await cache.cached_snapshot(header, LogOffset(0), [KEY], cancel=self.cancel)
+            return None if snapshot is None else view_from(snapshot.values.get(KEY))
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+        except Exception:  # noqa: BLE001, S110 - checkpoints are derived; the log has the answer
+            pass
+        return None
+
+    async def _observed(self, header: Header) -> Finding:
+        """Read the log once, and believe it only if it is still the log that was enumerated."""
+        query = self.scope.require(session_query)
+        try:
+            async with query.observe_session(header.id, [KEY], cancel=self.cancel) as seen:
+                if not same_lifecycle(header, seen.header):
+                    return "corrupt"
+                identity = view_from(seen.projections.values.get(KEY))
+                if identity is not None and identity.seq >= seen.inherited_event_count:
+                    return identity
+                return None if seen.source == "live" else "corrupt"
+        except ProjectionFaulted as fault:
+            return _of_fault(fault)
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            return "unavailable"
+        except Exception:  # noqa: BLE001 - as above; the next listing tries again
+            return "unavailable"
+
+
+def same_lifecycle(enumerated: Header, observed: Header) -> bool:
+    """Say whether two headers are of one session, and not of two that had its id in turn."""
+    return all(getattr(enumerated, fact) == getattr(observed, fact) for fact in WITNESS)
+
+
+def _of_fault(fault: ProjectionFaulted) -> Literal["corrupt", "unavailable"]:
+    return "corrupt" if fault.key == KEY else "unavailable"

@@ -1,0 +1,1 @@
+"""Tools with which a model delegates: start subagents, talk to them, wait for them, list them."""
