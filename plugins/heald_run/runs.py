@@ -1,0 +1,104 @@
+"""One headless run: send a task, follow it, and tell how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from typing import Any
+
+import attrs
+import click
+import msgspec
+
+from heald import Host, home_directory
+from heald_agent import Agent, TurnOutcome
+from heald_projection import projections
+from heald_run.views import progress_shown
+from heald_session import Session, SessionId
+from heald_subagent import subagents
+
+INTERRUPTED = "interrupted"
+"""The cause that is recorded when the person pressed Ctrl-C."""
+
+
+@attrs.frozen
+class Finished:
+    """How a run ended, in the shape programs read as JSON."""
+
+    session: SessionId
+    outcome: str
+    """completed, aborted or failed."""
+    text: str
+    turns: int
+    tools: dict[str, int]
+    """How often the session called each tool."""
+    children: list[dict[str, Any]]
+    """The rows of the subagent listing."""
+    cause: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `--json` prints."""
+        return attrs.asdict(self)
+
+
+async def run_task(host: Host, agent: Agent, task: str, *, quiet: bool) -> Finished:
+    """Send a task and wait for its end.
+
+    When the caller is cancelled, as by Ctrl-C, the turn ends as aborted and the session can be
+    resumed; then the cancellation goes on.
+    """
+    with progress_shown(host, agent.session, quiet=quiet):
+        try:
+            await agent.send(task)
+            outcome = await agent.settled()
+        except asyncio.CancelledError:
+            agent.cancel(INTERRUPTED)
+            await agent.settled()
+            raise
+    return await finish(host, agent, outcome)
+
+
+async def finish(host: Host, agent: Agent, outcome: TurnOutcome) -> Finished:
+    """Dispose of an agent and gather what its session came to."""
+    session = agent.session
+    stats = _stats(session)
+    await agent.dispose()
+    return Finished(
+        session=session.id,
+        outcome=outcome.outcome,
+        text=outcome.text,
+        turns=stats.get("turns", 0),
+        tools=stats.get("tools", {}),
+        children=await _children(host, session.id),
+        cause=outcome.cause,
+    )
+
+
+def _stats(session: Session) -> dict[str, Any]:
+    registry = session.scope.find(projections)
+    values = registry.snapshot(session, ["sessionStats"]).values if registry is not None else {}
+    return values.get("sessionStats") or {}
+
+
+async def _children(host: Host, session: SessionId) -> list[dict[str, Any]]:
+    service = host.scope.find(subagents)
+    rows = await service.list_children(session) if service is not None else ()
+    return [msgspec.to_builtins(row) for row in rows]
+
+
+def command(host: Host, *words: str) -> str:
+    """Return a command line that reaches this host's sessions, to be shown to a person."""
+    elsewhere = host.home != home_directory(host.env)
+    before = ["--home", str(host.home)] if elsewhere else []
+    return shlex.join(["heald", *before, *words])
+
+
+def tell_how_to_go_on(host: Host, session: SessionId, *, err: bool) -> None:
+    """Print the session's id and the commands that look further."""
+    click.echo(f"\nsession {session}", err=err)
+    for words, what in (
+        (("sessions", "show", session), "the whole log"),
+        (("agents", "list", session), "its subagents"),
+        (("run", "--session", session, "..."), "go on"),
+    ):
+        click.echo(f"  {command(host, *words)}  # {what}", err=err)

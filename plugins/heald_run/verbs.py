@@ -1,0 +1,135 @@
+"""The verbs `heald run` and `heald demo`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from heald import Host
+from heald.verbs import host_verb, json_option, print_json
+from heald_agent import Agent, TurnOutcome, agents
+from heald_commands import command_directory
+from heald_query import SessionRecord, session_query
+from heald_run.errors import NothingToContinue, OptionsConflict
+from heald_run.runs import Finished, command, finish, run_task, tell_how_to_go_on
+from heald_run.survey import SURVEY_MODEL, SURVEY_TASK
+from heald_session import SessionId
+
+
+@click.command()
+@click.argument("task")
+@click.option("--preset", help="The preset of a new session; see `heald presets list`.")
+@click.option("--model", help="The model, as `adapter:model`: `openai:gpt-5`, `scripted:survey`.")
+@click.option(
+    "--continue", "latest", is_flag=True, help="Go on with this directory's latest session."
+)
+@click.option("--session", help="Go on with the session of this id.")
+@json_option
+@host_verb
+async def run(
+    host: Host,
+    *,
+    task: str,
+    preset: str | None,
+    model: str | None,
+    latest: bool,
+    session: str | None,
+    as_json: bool,
+) -> int:
+    """Let an agent work on TASK in the current directory, and print its answer.
+
+    A TASK that begins with a slash is a command of the session and runs without a model. What
+    happens meanwhile is shown on standard error. The exit code is 0 if the turn was completed, 1 if
+    it failed and 130 if it was interrupted; the session can be resumed in every case.
+    """
+    if latest and session is not None:
+        raise OptionsConflict(("--continue", "--session"))
+    registry = host.scope.require(agents)
+    if latest:
+        session = await _latest(host, Path.cwd())
+    if session is not None:
+        agent = await registry.resume(SessionId(session), preset=preset, model=model)
+    else:
+        agent = await registry.create(cwd=Path.cwd(), preset=preset, model=model)
+    if task.startswith("/"):
+        return await _run_command(host, agent, task, as_json=as_json)
+    if agent.model is None:
+        _say_that_no_model_is_configured(host)
+        agent.use_model(SURVEY_MODEL)
+    finished = await _followed(host, agent, task, quiet=as_json)
+    return _conclude(host, finished, as_json=as_json)
+
+
+@click.command()
+@click.argument("directory", default=".", type=click.Path(path_type=Path, resolve_path=True))
+@json_option
+@host_verb
+async def demo(host: Host, *, directory: Path, as_json: bool) -> int:
+    """Survey DIRECTORY with a scripted agent and three subagents; no key, no network.
+
+    The agent uses the real tools on the real files and changes none of them. Its report says what
+    the directory holds, and the commands below it look at what was logged.
+    """
+    registry = host.scope.require(agents)
+    agent = await registry.create(cwd=directory, preset="standard", model=SURVEY_MODEL)
+    finished = await _followed(host, agent, SURVEY_TASK, quiet=as_json)
+    return _conclude(host, finished, as_json=as_json)
+
+
+async def _followed(host: Host, agent: Agent, task: str, *, quiet: bool) -> Finished:
+    try:
+        return await run_task(host, agent, task, quiet=quiet)
+    except asyncio.CancelledError:
+        again = command(host, "run", "--session", agent.session.id, "...")
+        click.echo(f"heald: interrupted; go on with: {again}", err=True)
+        raise
+
+
+def _conclude(host: Host, finished: Finished, *, as_json: bool) -> int:
+    if as_json:
+        print_json(finished.as_json())
+    else:
+        if finished.text:
+            click.echo(finished.text)
+        if finished.outcome != "completed":
+            click.echo(f"heald: the turn {finished.outcome}: {finished.cause}", err=True)
+        tell_how_to_go_on(host, finished.session, err=False)
+    return 0 if finished.outcome == "completed" else 1
+
+
+async def _run_command(host: Host, agent: Agent, line: str, *, as_json: bool) -> int:
+    directory = agent.session.scope.require(command_directory)
+    output = await directory.run(agent.session, line)
+    finished = await finish(host, agent, TurnOutcome(0, "completed", output))
+    return _conclude(host, finished, as_json=as_json)
+
+
+async def _latest(host: Host, cwd: Path) -> SessionId:
+    """Return the session of this directory in which something happened last."""
+    records = await host.scope.require(session_query).list_sessions(keys=["sessionStats"])
+    here = [
+        record
+        for record in records
+        if record.header and record.header.cwd == str(cwd) and record.header.origin is None
+    ]
+    if not here:
+        raise NothingToContinue(str(cwd))
+    return max(here, key=_last_activity).id
+
+
+def _last_activity(record: SessionRecord) -> tuple[int, str]:
+    stats = record.projections.values.get("sessionStats") if record.projections else None
+    created = record.header.created_at if record.header else 0
+    return ((stats or {}).get("last_activity") or created, record.id)
+
+
+def _say_that_no_model_is_configured(host: Host) -> None:
+    click.echo(
+        "heald: no model is configured, so a scripted survey of this directory plays instead.\n"
+        "heald: set OPENAI_API_KEY and name a model with --model openai:NAME, or for good in\n"
+        f'heald: {host.home / "heald.toml"}: [[patch]] row = "agent", config.merge = '
+        '{ model = "openai:NAME" }',
+        err=True,
+    )
