@@ -1,0 +1,178 @@
+"""Heald's kernel: hooks, rows, compositions, scopes, layers and errors. It knows no plugin.
+
+A name is imported when it is first asked for: whatever is run or imported of Heald imports this
+package, and `heald --version` needs none of it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heald.cancel import CancelToken
+    from heald.composition import Composition
+    from heald.discovery import Discovery
+    from heald.errors import (
+        Cancelled,
+        CompositionError,
+        DataFileMissing,
+        FailedRow,
+        Fault,
+        FaultCode,
+        HealdError,
+        HomeInvalid,
+        HookSpecError,
+        NameConflict,
+        NotFound,
+        RowsFailed,
+        ScopeClosed,
+        ServiceAbsent,
+        VerbBroken,
+        VocabularyConflict,
+        did_you_mean,
+    )
+    from heald.hooks import (
+        AsyncObserve,
+        Collect,
+        Declare,
+        Next,
+        Observe,
+        Provide,
+        Spec,
+        Wrap,
+        collect,
+        declare,
+        implements,
+        observe,
+        provide,
+        wrap,
+    )
+    from heald.host import Host, open_host
+    from heald.layers import Layer, Stack, read_layer, stack
+    from heald.plugin import NoConfig, Plugin, RowContext
+    from heald.profiles import home_directory
+    from heald.rows import Row, RowOrigin
+    from heald.scope import Scope
+    from heald.settings import setting
+    from heald.supervisor import Deadlines
+    from heald.tables import Contribution
+    from heald.vocabulary import Vocabulary
+
+_MODULES = {
+    "cancel": ("CancelToken",),
+    "composition": ("Composition",),
+    "discovery": ("Discovery",),
+    "errors": (
+        "Cancelled",
+        "CompositionError",
+        "DataFileMissing",
+        "FailedRow",
+        "Fault",
+        "FaultCode",
+        "HealdError",
+        "HomeInvalid",
+        "HookSpecError",
+        "NameConflict",
+        "NotFound",
+        "RowsFailed",
+        "ScopeClosed",
+        "ServiceAbsent",
+        "VerbBroken",
+        "VocabularyConflict",
+        "did_you_mean",
+    ),
+    "hooks": (
+        "AsyncObserve",
+        "Collect",
+        "Declare",
+        "Next",
+        "Observe",
+        "Provide",
+        "Spec",
+        "Wrap",
+        "collect",
+        "declare",
+        "implements",
+        "observe",
+        "provide",
+        "wrap",
+    ),
+    "host": ("Host", "open_host"),
+    "layers": ("Layer", "Stack", "read_layer", "stack"),
+    "plugin": ("NoConfig", "Plugin", "RowContext"),
+    "profiles": ("home_directory",),
+    "rows": ("Row", "RowOrigin"),
+    "scope": ("Scope",),
+    "settings": ("setting",),
+    "supervisor": ("Deadlines",),
+    "tables": ("Contribution",),
+    "vocabulary": ("Vocabulary",),
+}
+_HOME_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "AsyncObserve",
+    "CancelToken",
+    "Cancelled",
+    "Collect",
+    "Composition",
+    "CompositionError",
+    "Contribution",
+    "DataFileMissing",
+    "Deadlines",
+    "Declare",
+    "Discovery",
+    "FailedRow",
+    "Fault",
+    "FaultCode",
+    "HealdError",
+    "HomeInvalid",
+    "HookSpecError",
+    "Host",
+    "Layer",
+    "NameConflict",
+    "Next",
+    "NoConfig",
+    "NotFound",
+    "Observe",
+    "Plugin",
+    "Provide",
+    "Row",
+    "RowContext",
+    "RowOrigin",
+    "RowsFailed",
+    "Scope",
+    "ScopeClosed",
+    "ServiceAbsent",
+    "Spec",
+    "Stack",
+    "VerbBroken",
+    "Vocabulary",
+    "VocabularyConflict",
+    "Wrap",
+    "collect",
+    "declare",
+    "did_you_mean",
+    "home_directory",
+    "implements",
+    "observe",
+    "open_host",
+    "provide",
+    "read_layer",
+    "setting",
+    "stack",
+    "wrap",
+]
+
+
+if not TYPE_CHECKING:  # to a checker, a module with `__getattr__` has every name there could be
+
+    def __getattr__(name: str) -> object:
+        """Import one of the names above."""
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'heald' has no attribute {name!r}", name=name)
+        value = globals()[name] = getattr(import_module(f"heald.{_HOME_OF[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,180 @@
+"""TOML documents that insert and patch rows: read, and refused where their form is wrong."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from heald.errors import CompositionError, Fault, FaultCode, did_you_mean
+from heald.interpolation import PLATFORMS
+from heald.rows import id_fault
+
+MAX_BYTES = 1_048_576
+"""Far above any document that a person writes, and far below what would be slow to read."""
+MAX_DEPTH = 64
+"""Tables and arrays inside one another; everything that walks them may recurse."""
+
+_KINDS: Mapping[str, type] = {
+    "id": str,
+    "row": str,
+    "plugin": str,
+    "after": str,
+    "config": dict,
+    "when": dict,
+    "disabled": bool,
+    "optional": bool,
+}
+_ROW_KEYS = ("id", "plugin", "config", "disabled", "after", "when")
+_PATCH_KEYS = ("row", "plugin", "config", "disabled", "optional", "when")
+_CHANGES = ("plugin", "config", "disabled")
+
+
+@attrs.frozen
+class Layer:
+    """One document: the rows it inserts, the patches it makes, and its further keys."""
+
+    name: str
+    """What people see as the origin: the file's path, or who made it."""
+    rows: Sequence[Mapping[str, Any]] = ()
+    patches: Sequence[Mapping[str, Any]] = ()
+    extra: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def read_layer(path: Path, *, keys: Collection[str] = (), name: str | None = None) -> Layer:
+    """Read a document that may have `rows`, `patch` and the further top-level `keys`.
+
+    Raises `CompositionError` with every fault: unreadable, a syntax error with its line, a key that
+    is not known, a row or patch of the wrong form.
+    """
+    label = name or str(path)
+    data = _parse(_read(path, label), label)
+    faults = list(_unknown_keys(data, ("rows", "patch", *keys), label, None))
+    rows = _tables(data, "rows", label, faults)
+    patches = _tables(data, "patch", label, faults)
+    for row in rows:
+        faults += _form_faults(row, "id", _ROW_KEYS, ("id", "plugin"), label)
+        faults += _row_faults(row, label)
+    for patch in patches:
+        faults += _form_faults(patch, "row", _PATCH_KEYS, ("row",), label)
+        faults += _patch_faults(patch, label)
+    if faults:
+        raise CompositionError(tuple(faults))
+    return Layer(label, rows, patches, {key: data[key] for key in keys if key in data})
+
+
+def _read(path: Path, label: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _invalid("LAYER_UNREADABLE", f"cannot be read: {error.strerror}", label) from error
+    if len(content) > MAX_BYTES:
+        raise _invalid("LAYER_UNREADABLE", f"is larger than {MAX_BYTES} bytes", label)
+    return content
+
+
+def _parse(content: bytes, label: str) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _invalid("LAYER_SYNTAX", f"not UTF-8 (at line {line})", label) from error
+    except tomllib.TOMLDecodeError as error:
+        raise _invalid("LAYER_SYNTAX", f"not TOML: {error}", label) from error
+    except RecursionError as error:
+        raise _too_deep(label) from error
+    if _depth(data) > MAX_DEPTH:
+        raise _too_deep(label)
+    return data
+
+
+def _depth(data: object) -> int:
+    """Measure how deep tables and arrays go, level by level, since a dotted key nests unbounded."""
+    depth, level = 0, [data]
+    while level and depth <= MAX_DEPTH:
+        inner: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+        depth, level = depth + 1, inner
+    return depth
+
+
+def _too_deep(label: str) -> CompositionError:
+    return _invalid("LAYER_SYNTAX", f"tables nest more than {MAX_DEPTH} deep", label)
+
+
+def _invalid(code: FaultCode, message: str, file: str) -> CompositionError:
+    return CompositionError((Fault(code, message, file),))
+
+
+def _tables(
+    data: Mapping[str, Any], key: str, file: str, faults: list[Fault]
+) -> list[dict[str, Any]]:
+    value = data.get(key, [])
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return value
+    faults.append(Fault("LAYER_INVALID", f"expected tables [[{key}]]", file, field=key))
+    return []
+
+
+def _unknown_keys(
+    data: Mapping[str, Any], known: Collection[str], file: str, row: str | None, path: str = ""
+) -> Iterator[Fault]:
+    for key in data:
+        if key not in known:
+            message = f"unknown key; {did_you_mean(key, known)}"
+            yield Fault("LAYER_KEY_UNKNOWN", message, file, row, f"{path}{key}")
+
+
+def _form_faults(
+    table: Mapping[str, Any], name: str, known: Collection[str], needed: Sequence[str], file: str
+) -> Iterator[Fault]:
+    """Find keys that are unknown, missing or of the wrong type."""
+    row = table[name] if isinstance(table.get(name), str) else None
+    yield from _unknown_keys(table, known, file, row)
+    for key in needed:
+        if key not in table:
+            yield Fault("LAYER_INVALID", "expected a value, got nothing", file, row, key)
+    for key, value in table.items():
+        if key in known and not isinstance(value, _KINDS[key]):
+            message = f"expected {_KINDS[key].__name__}, got {type(value).__name__} {value!r}"
+            yield Fault("LAYER_INVALID", message, file, row, key)
+    if isinstance(when := table.get("when"), dict):
+        yield from _when_faults(when, file, row)
+
+
+def _when_faults(when: Mapping[str, object], file: str, row: str | None) -> Iterator[Fault]:
+    yield from _unknown_keys(when, ("platform", "env"), file, row, "when.")
+    for key in ("platform", "env"):
+        if not isinstance(when.get(key, ""), str):
+            message = f"expected str, got {type(when[key]).__name__} {when[key]!r}"
+            yield Fault("LAYER_INVALID", message, file, row, f"when.{key}")
+    platform = when.get("platform", "linux")
+    if isinstance(platform, str) and platform not in PLATFORMS:
+        message = f"no platform {platform!r}; {did_you_mean(platform, PLATFORMS)}"
+        yield Fault("LAYER_INVALID", message, file, row, "when.platform")
+
+
+def _row_faults(row: Mapping[str, Any], file: str) -> Iterator[Fault]:
+    if isinstance(row.get("id"), str) and (fault := id_fault(row["id"], file)) is not None:
+        yield fault
+
+
+def _patch_faults(patch: Mapping[str, Any], file: str) -> Iterator[Fault]:
+    row = patch.get("row")
+    if not isinstance(row, str):
+        return
+    if not any(key in patch for key in _CHANGES):
+        message = f"changes nothing; expected one of {', '.join(_CHANGES)}"
+        yield Fault("LAYER_INVALID", message, file, row, "row")
+    config = patch.get("config")
+    if isinstance(config, dict) and isinstance(config.get("merge"), dict) and len(config) > 1:
+        message = "expected `merge` alone, or the whole configuration without it"
+        yield Fault("LAYER_INVALID", message, file, row, "config")

@@ -1,0 +1,142 @@
+"""Turns rows into a plan: classes imported, configuration structured, an order to mount in.
+
+Everything that is structurally wrong is found before anything starts and reported together. What
+merely failed to import is a failed row, and so is what depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from heald.discovery import Discovery, Found
+from heald.errors import CompositionError, FailedRow, Fault, describe, did_you_mean
+from heald.hooks import Declare, Provide
+from heald.planned import Plan, PlannedRow, failed_row, row_fault
+from heald.plugin import Plugin
+from heald.requirements import in_order, resolve
+from heald.rows import Row, id_fault
+from heald.settings import structure
+from heald.shape import shape_of
+from heald.vocabulary import declared
+
+
+@attrs.frozen
+class Below:
+    """What a composition is planned above: the services, rows and failures of the host's."""
+
+    provided: Collection[Provide[Any]] = ()
+    mounted: Sequence[PlannedRow] = ()
+    failed: Sequence[FailedRow] = ()
+
+
+def plan(rows: Sequence[Row], discovery: Discovery, below: Below | None = None) -> Plan:
+    """Plan a composition; raise `CompositionError` with every fault of every row."""
+    below = below if below is not None else Below()
+    faults = _id_faults(rows)
+    failed: list[FailedRow] = []
+    notices: list[str] = []
+    planned: list[PlannedRow] = []
+    for place, row in enumerate(rows):
+        found = None if row.disabled else _find(row, discovery, faults)
+        if found is None:
+            continue
+        try:
+            cls = discovery.plugin_class(found.name)
+        except ImportError as error:
+            failed.append(failed_row(row, found, "import", str(error)))
+            continue
+        class_faults = shape_of(cls).faults
+        faults += [row_fault(row, "plugin", fault.code, fault.message) for fault in class_faults]
+        if not class_faults:
+            config = _configure(row, cls, faults, notices)
+            planned.append(PlannedRow(row, place, found, cls, config))
+    planned, undeclared = _part_by_vocabulary(planned, below.mounted)
+    failed += undeclared
+    resolved = resolve(planned, below.provided, [*failed, *below.failed], discovery)
+    unmet = {item.row for item in resolved.failed}
+    able = [item for item in planned if item.row.id not in unmet]
+    ordered, cycles = in_order(able, resolved.needs)
+    if faults := [*faults, *resolved.faults, *cycles]:
+        raise CompositionError(tuple(faults))
+    failed += resolved.failed
+    return Plan(tuple(ordered), tuple(failed), resolved.needs, tuple(notices))
+
+
+def _id_faults(rows: Iterable[Row]) -> list[Fault]:
+    faults: list[Fault] = []
+    seen: dict[str, Row] = {}
+    for row in rows:
+        other = seen.setdefault(row.id, row)
+        if other is not row:
+            message = f"the id is taken by a row of {other.layer}"
+            faults.append(row_fault(row, "id", "ROW_DUPLICATE", message))
+        elif (fault := id_fault(row.id, row.layer)) is not None:
+            faults.append(fault)
+    return faults
+
+
+def _find(row: Row, discovery: Discovery, faults: list[Fault]) -> Found | None:
+    if row.plugin in discovery.plugins:
+        return discovery.plugins[row.plugin]
+    if row.plugin in discovery.conflicts:
+        message = str(discovery.conflicts[row.plugin])
+        faults.append(row_fault(row, "plugin", "PLUGIN_CONFLICT", message))
+    else:
+        message = f"no plugin {row.plugin!r}; {did_you_mean(row.plugin, discovery.plugins)}"
+        faults.append(row_fault(row, "plugin", "PLUGIN_UNKNOWN", message))
+    return None
+
+
+def _configure(
+    row: Row, cls: type[Plugin[Any]], faults: list[Fault], notices: list[str]
+) -> object | None:
+    structured = structure(row.config, cls.Config)
+    for wrong in structured.wrong:
+        field = f"config.{wrong.path}" if wrong.path else "config"
+        faults.append(row_fault(row, field, "CONFIG_INVALID", wrong.message))
+    notices += [f"{row.origin_of('config')}: row {row.id}: {n}" for n in structured.notices]
+    config: object | None = structured.config
+    return config
+
+
+def _part_by_vocabulary(
+    planned: Iterable[PlannedRow], mounted: Iterable[PlannedRow]
+) -> tuple[list[PlannedRow], list[FailedRow]]:
+    """Part off the rows that declare something which an earlier row declares in another version."""
+    seen: dict[tuple[Declare[Any], str], tuple[int, PlannedRow]] = {}
+    for item in mounted:
+        seen |= {key: (version, item) for key, version in _declarations(item)}
+    kept: list[PlannedRow] = []
+    failed: list[FailedRow] = []
+    for item in planned:
+        try:
+            entries = _declarations(item)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin's class method may even sys.exit
+            failed.append(item.failed("declare", describe(error)))
+            continue
+        clashes = []
+        for key, version in entries:
+            theirs, other = seen.get(key, (version, item))
+            if theirs != version:
+                spec, name = key
+                owner = f"row {other.row.id} (plugin {other.row.plugin})"
+                clashes.append(f"{spec} {name!r} version {version} is version {theirs} in {owner}")
+        if clashes:
+            failed.append(item.failed("declare", "; ".join(clashes)))
+            continue
+        seen |= {key: (version, item) for key, version in entries}
+        kept.append(item)
+    return kept, failed
+
+
+def _declarations(item: PlannedRow) -> list[tuple[tuple[Declare[Any], str], int]]:
+    return [
+        ((spec, entry.key), entry.version)
+        for spec, attribute in item.shape.declares
+        for entry in declared(item.cls, spec, attribute)
+    ]

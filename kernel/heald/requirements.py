@@ -1,0 +1,134 @@
+"""Which rows each row needs, and the order of mounting that follows from it."""
+
+from __future__ import annotations
+
+import graphlib
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from heald.discovery import Discovery
+from heald.errors import FailedRow, Fault
+from heald.hooks import Provide
+from heald.planned import PlannedRow
+from heald.shape import shape_of
+
+
+@attrs.frozen
+class Resolved:
+    """What requirements came to: needs by row id, rows that cannot run, and faults."""
+
+    needs: Mapping[str, tuple[str, ...]]
+    failed: tuple[FailedRow, ...]
+    faults: tuple[Fault, ...]
+
+
+def resolve(
+    planned: Sequence[PlannedRow],
+    provided: Collection[Provide[Any]],
+    failed: Iterable[FailedRow],
+    discovery: Discovery,
+) -> Resolved:
+    """Find for each row the rows it needs; what the composition below provides needs no row.
+
+    A requirement that nobody meets is a fault, unless a failed row would have met it, or might have
+    because its plugin did not import: then the row that requires it is a failed row too.
+    """
+    providers: dict[Provide[Any], str] = {}
+    faults = []
+    by_id = {item.row.id: item for item in planned}
+    for item in planned:
+        for spec in item.shape.provides:
+            first = by_id[providers.setdefault(spec, item.row.id)]
+            if first is not item:
+                other = f"row {first.row.id} ({first.row.plugin}, {first.row.layer})"
+                message = f"provides {spec}, and so does {other}; disable one of them"
+                faults.append(item.fault("SERVICE_CONFLICT", message))
+    absent = _Absent(failed, discovery)
+    needs: dict[str, tuple[str, ...]] = {}
+    unmet = []
+    for item in planned:
+        needed = []
+        for spec in item.cls.requires:
+            provider = providers.get(spec)
+            if spec in provided and provider in (None, item.row.id):
+                continue  # a row that replaces a service may require the one it replaces
+            if provider is not None:
+                needed.append(provider)
+            elif because := absent.because_of(spec):
+                reason = f"{spec} is not provided; these rows failed: {', '.join(because)}"
+                unmet.append(item.failed("requires", reason, because))
+                break
+            else:
+                faults.append(item.fault("REQUIREMENT_UNMET", absent.remedy(spec)))
+        needs[item.row.id] = tuple(dict.fromkeys(needed))
+    return Resolved(needs, tuple(unmet), tuple(faults))
+
+
+class _Absent:
+    """Why a service may be absent."""
+
+    def __init__(self, failed: Iterable[FailedRow], discovery: Discovery) -> None:
+        self._discovery = discovery
+        self._would_provide: dict[Provide[Any], tuple[str, ...]] = {}
+        self._not_imported: tuple[str, ...] = ()
+        for row in failed:
+            try:
+                cls = discovery.plugin_class(row.plugin)
+            except ImportError:
+                self._not_imported += (row.row,)
+                continue
+            for spec in shape_of(cls).provides:
+                self._would_provide[spec] = (*self._would_provide.get(spec, ()), row.row)
+
+    def because_of(self, spec: Provide[Any]) -> tuple[str, ...]:
+        """Return the failed rows that would or could have provided it."""
+        return self._would_provide.get(spec, self._not_imported)
+
+    def remedy(self, spec: Provide[Any]) -> str:
+        owner = self._discovery.owner_of(spec.owner)
+        wanted = f"plugin {owner!r}" if owner else f"a plugin that provides it ({spec.owner})"
+        return f"requires {spec}; add or enable a row of {wanted}"
+
+
+def in_order(
+    planned: Sequence[PlannedRow], needs: Mapping[str, tuple[str, ...]]
+) -> tuple[list[PlannedRow], list[Fault]]:
+    """Sort rows so that each comes after those it needs, else by place; report every cycle."""
+    by_id = {item.row.id: item for item in planned}
+    # Lists, not sets: what graphlib finds first must not depend on how strings hash today.
+    graph = {id_: [need for need in needs[id_] if need in by_id] for id_ in by_id}
+    faults = []
+    while cycle := _cycle(graph):
+        first = cycle.index(min(cycle, key=lambda id_: by_id[id_].place))
+        cycle = [*cycle[first:], *cycle[:first]]
+        message = f"these rows need each other: {' needs '.join([*cycle, cycle[0]])}"
+        faults.append(by_id[cycle[0]].fault("REQUIREMENT_CYCLE", message))
+        graph = {
+            id_: [need for need in needed if need not in cycle]
+            for id_, needed in graph.items()
+            if id_ not in cycle
+        }
+    sorter = graphlib.TopologicalSorter(graph)
+    sorter.prepare()
+    ready: list[tuple[int, str]] = []
+    ordered = []
+    while sorter.is_active():
+        for id_ in sorter.get_ready():
+            heapq.heappush(ready, (by_id[id_].place, id_))
+        _, id_ = heapq.heappop(ready)
+        ordered.append(by_id[id_])
+        sorter.done(id_)
+    return ordered, faults
+
+
+def _cycle(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the rows of one cycle, each before the one it needs; empty if there is none."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle[:0:-1]
+    return []
