@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from heald.host import Host, open_host
     from heald.layers import Layer, Stack, read_layer, stack
+    from heald.lifecycle import host_closing
     from heald.plugin import NoConfig, Plugin, RowContext
     from heald.profiles import home_directory
     from heald.rows import Row, RowOrigin
@@ -98,6 +99,7 @@ _MODULES = {
     ),
     "host": ("Host", "open_host"),
     "layers": ("Layer", "Stack", "read_layer", "stack"),
+    "lifecycle": ("host_closing",),
     "plugin": ("NoConfig", "Plugin", "RowContext"),
     "profiles": ("home_directory",),
     "rows": ("Row", "RowOrigin"),
@@ -153,6 +155,7 @@ __all__ = [
     "declare",
     "did_you_mean",
     "home_directory",
+    "host_closing",
     "implements",
     "observe",
     "open_host",

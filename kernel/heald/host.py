@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
@@ -17,6 +18,7 @@ from heald.discovery import Discovery
 from heald.errors import CompositionError, Fault, describe
 from heald.hooks import Declare
 from heald.layers import Layer, stack
+from heald.lifecycle import host_closing
 from heald.planned import Plan
 from heald.planning import Below, plan
 from heald.profiles import home_directory, read_profile, usable_home
@@ -132,6 +134,15 @@ class Host:
         )
         return plan(rows, self.discovery, below)
 
+    async def _take_leave(self) -> None:
+        if self.composition.closed:
+            return
+        try:
+            async with asyncio.timeout(self.deadlines.stop):
+                await self.scope.notify(host_closing)
+        except TimeoutError:
+            _logger.warning("what was running did not end in %g s", self.deadlines.stop)
+
     async def _mount_own(self, rows: Sequence[Row], *, strict: bool) -> None:
         planned = plan(rows, self.discovery)
         _tell(planned.notices)
@@ -174,4 +185,7 @@ async def open_host(
         await host._mount_own(rows, strict=strict)  # noqa: SLF001 - the host's own factory
         yield host
     finally:
-        await host.composition.close()
+        try:
+            await host._take_leave()  # noqa: SLF001
+        finally:
+            await host.composition.close()

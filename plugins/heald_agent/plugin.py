@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from heald import Plugin, RowContext, implements, setting
+from heald import Plugin, RowContext, host_closing, implements, setting
 from heald_agent.contracts import Agents
 from heald_agent.hookspecs import agents
 from heald_agent.loop import Pace
@@ -64,6 +64,11 @@ class AgentPlugin(Plugin[AgentConfig]):
         """End the agent of a session that leaves the store."""
         await self._agents.closing(session)
 
+    @implements(host_closing)
+    async def end_agents(self) -> None:
+        """Dispose of every agent while what its turn needs still runs."""
+        await self._agents.close()
+
     async def stop(self) -> None:
-        """Dispose of every agent while their sessions can still be written."""
+        """Dispose of the agents that were made since, or of all if only this row stops."""
         await self._agents.close()

@@ -75,6 +75,7 @@ class Children:
     async def send(self, child: Child, text: str, allowed: int) -> None:
         """Have a live child accept a message; if it has settled, that begins another run."""
         if not child.run.ended.done():
+            child.run.cancelled, child.run.reported = None, False  # it is wanted again
             await self._send(child, text)
             return
         with self.slot(allowed):
@@ -117,12 +118,22 @@ class Children:
         for run, child in tuple(self._unreported.items()):
             self._report_if_due(child, run)
 
-    def cancel_running(self, cause: str) -> None:
-        """Cancel every child that works."""
+    def turn_aborted(self, cause: str) -> None:
+        """Take note that the parent's turn was cancelled; its children go with it, unreported.
+
+        What settled before stays unreported until the parent asks or a later turn of it is over:
+        a message now would set to work again what somebody just stopped.
+        """
         self.turn_open = False
+        self.cancel_running(cause)
+
+    def cancel_running(self, cause: str) -> None:
+        """Cancel everything that works below the parent, the deepest first."""
         for errand in self.errands.values():
+            _cancel_below(errand.agent, cause)
             errand.cancel.cancel(cause)
         for child in self.continuable.values():
+            _cancel_below(child.agent, cause)
             if not child.run.ended.done():
                 child.run.reported = True
                 child.run.cancelled = cause
@@ -165,11 +176,16 @@ class Children:
 
     async def _until_settled(self, child: Child) -> None:
         """Wait for the end of a run; whoever sends to the child meanwhile follows it anew."""
-        outcome = await child.agent.settled()
-        while child.agent.running:
+        try:
             outcome = await child.agent.settled()
+            while child.agent.running:
+                outcome = await child.agent.settled()
+            result = result_of(child.id, outcome)
+        except Exception as error:  # whoever waits must not wait for ever
+            _logger.exception("child %s was lost", child.id)
+            result = ChildResult(id=child.id, outcome="failed", text=str(error))
         if not child.sending:
-            self._settle(child, result_of(child.id, outcome))
+            self._settle(child, result)
 
     def _settle(self, child: Child, result: ChildResult) -> None:
         if not child.run.ended.done():
@@ -211,6 +227,11 @@ def children_of(agent: Agent) -> Children | None:
         return agent.state(CHILDREN)
     except SessionClosed:
         return None
+
+
+def _cancel_below(agent: Agent, cause: str) -> None:
+    if (children := children_of(agent)) is not None:
+        children.cancel_running(cause)
 
 
 def _make(agent: Agent, stack: AsyncExitStack) -> Children:

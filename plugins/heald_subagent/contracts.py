@@ -46,21 +46,26 @@ class Subagents(Protocol):
     ) -> ChildResult:
         """Run a child to its end and return its result; the child is disposed on every path.
 
-        Raises `SubagentLimit`.
+        When `cancel` fires the child is ended and reported as aborted. Raises `SubagentLimit`,
+        `SubagentUnauthorized`, `DelegationInvalid`, or what presets, models and the session store
+        raise; then there is no child.
         """
         ...
 
     async def start(self, parent: Agent, delegation: Delegation) -> SessionId:
         """Start a continuable child and return its id once it has accepted the task.
 
-        The label is required. The parent is told once, by a message, when the child settles.
+        The label is required. Each time the child settles the parent is told once, by a message,
+        unless a `wait` returned that settlement before: the message is sent when nobody waits for
+        the child and no turn of the parent is open. Raises as `run_one_shot` does.
         """
         ...
 
     async def send(self, parent: Agent, child: SessionId, text: str) -> None:
         """Send a message to a continuable child, resuming it if it is cold.
 
-        Raises `SubagentUnauthorized`, `SubagentNotContinuable` or `SessionNotFound`.
+        Raises `SubagentUnauthorized`, `SubagentNotContinuable`, `SubagentLimit` or
+        `SessionNotFound`.
         """
         ...
 
@@ -72,7 +77,11 @@ class Subagents(Protocol):
         timeout: float | None = None,  # noqa: ASYNC109 - a caller's limit that is no error
         cancel: CancelToken | None = None,
     ) -> Sequence[ChildResult]:
-        """Wait until the named live children, or all of them, are settled; at most `timeout` s."""
+        """Wait until the named live children, or all of them, are settled; at most `timeout` s.
+
+        One that is not settled by then is returned as running. Raises `SubagentNotLive`,
+        `SubagentUnauthorized` or `Cancelled`.
+        """
         ...
 
     async def list_children(

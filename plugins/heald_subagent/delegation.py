@@ -49,21 +49,12 @@ class Delegations:
         children = self._children(parent, "a new child")
         token = CancelToken(cancel)
         token.check()
-        with children.slot(self.config.max_children):
-            terms = terms_of(parent, delegation)
-            self._check_depth(parent)
-            agent = await bear(parent, delegation, one_shot(delegation), terms)
-            errand = Errand(agent, token)
-            children.errands[agent.session.id] = errand
-            try:
-                if children.ended:
-                    token.cancel("its parent ended")
-                return await _result(errand)
-            finally:
-                if cancel is not None:
-                    cancel.forget(token)
-                await _dispose(agent)
-                del children.errands[agent.session.id]
+        try:
+            with children.slot(self.config.max_children):
+                return await self._errand(children, delegation, token)
+        finally:
+            if cancel is not None:
+                cancel.forget(token)
 
     async def start(self, parent: Agent, delegation: Delegation) -> SessionId:
         children = self._children(parent, "a new child")
@@ -123,6 +114,22 @@ class Delegations:
     def _check_depth(self, parent: Agent) -> None:
         depth = parent.session.header.delegation_depth + 1
         check_depth(depth, self.config.max_depth, parent)
+
+    async def _errand(
+        self, children: Children, delegation: Delegation, cancel: CancelToken
+    ) -> ChildResult:
+        parent = children.parent
+        terms = terms_of(parent, delegation)
+        self._check_depth(parent)
+        agent = await bear(parent, delegation, one_shot(delegation), terms)
+        children.errands[agent.session.id] = errand = Errand(agent, cancel)
+        try:
+            if children.ended:
+                cancel.cancel("its parent ended")
+            return await _result(errand)
+        finally:
+            await _dispose(agent)
+            del children.errands[agent.session.id]
 
     async def _send_cold(self, children: Children, id: SessionId, text: str) -> None:  # noqa: A002
         parent = children.parent

@@ -122,12 +122,13 @@ class Listing:
         Live ones are taken before anything is awaited: `activity` is what the pairing saw.
         """
         places = tuple(places)
-        found = {
-            p.header.id: ladder.live(p.header.id) for p in places if p.header.id in corpus.live
-        }
+        found: dict[SessionId, Finding] = {}
+        for place in places:
+            if place.header.id in corpus.live:
+                found[place.header.id] = ladder.live(place.header.id)
         cold = [place.header for place in places if place.header.id not in corpus.live]
         findings = await work_through(cold, ladder.cold, limit=COLD_READS)
-        found |= {header.id: finding for header, finding in zip(cold, findings, strict=True)}
+        found.update(zip((header.id for header in cold), findings, strict=True))
         ladder.check()
         parents = corpus.parents()
         return [

@@ -23,7 +23,7 @@ def turn_ended(session: Session, event: Event) -> None:
         return
     end = event.data_as(TurnEnd)
     if end.outcome == "aborted":
-        children.cancel_running(f"its parent was cancelled: {end.cause}")
+        children.turn_aborted(f"its parent was cancelled: {end.cause}")
     else:
         children.turn_ended()
 

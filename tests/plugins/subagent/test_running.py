@@ -694,6 +694,49 @@ async def test_cancelling_a_parents_turn_cancels_its_children_and_is_not_reporte
         assert told(parent) == []
 
 
+async def test_a_cancelled_parent_takes_down_what_works_below_a_child_that_rests(
+    open_crew: OpenCrew,
+) -> None:
+    gate, lead = Gate(), Gate("boss")
+    async with open_crew(gate.script, lead.script) as crew:
+        parent = await crew.agent(model="boss")
+        await parent.send("go")
+        await lead.arrived.acquire()
+        child = crew.agents.get(await crew.service.start(parent, task(model="scripted:echo")))
+        assert child is not None
+        await crew.service.wait(parent)
+        deep = crew.agents.get(await crew.service.start(child, gated()))
+        assert deep is not None
+        await gate.arrived.acquire()
+        parent.cancel("stop it")
+        assert (await deep.settled()).outcome == "aborted"
+        await turn_over(child)
+        assert [m.sender for m in told(child)] == ["parent"]
+
+
+async def test_a_cancelled_child_that_is_sent_to_works_again_and_is_reported(
+    open_crew: OpenCrew,
+) -> None:
+    gate, lead = Gate(), Gate("boss")
+    async with open_crew(gate.script, lead.script) as crew:
+        parent = await crew.agent(model="boss")
+        await parent.send("go")
+        await lead.arrived.acquire()
+        child = await crew.service.start(parent, gated())
+        await gate.arrived.acquire()
+        parent.cancel("stop it")
+        await parent.settled()
+        await crew.service.send(parent, child, "do this instead")
+        for _ in range(9):
+            gate.open.release()
+            lead.open.release()
+        agent = crew.agents.get(child)
+        assert agent is not None
+        await turn_over(agent)
+        await turn_over(parent)
+        assert [m.text.partition("\n\n")[2] for m in told(parent)] == ["done: do this instead"]
+
+
 async def test_a_child_that_somebody_disposes_of_ends_the_wait_for_it(
     open_crew: OpenCrew,
 ) -> None:
