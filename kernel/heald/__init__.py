@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from heald.cancel import CancelToken
     from heald.composition import Composition
     from heald.discovery import Discovery
+    from heald.documents import Layer, read_layer
     from heald.errors import (
         Cancelled,
         CompositionError,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
         wrap,
     )
     from heald.host import Host, open_host
-    from heald.layers import Layer, Stack, read_layer, stack
+    from heald.layers import Stack, stack
     from heald.lifecycle import host_closing
     from heald.plugin import NoConfig, Plugin, RowContext
     from heald.profiles import home_directory
@@ -62,6 +63,7 @@ _MODULES = {
     "cancel": ("CancelToken",),
     "composition": ("Composition",),
     "discovery": ("Discovery",),
+    "documents": ("Layer", "read_layer"),
     "errors": (
         "Cancelled",
         "CompositionError",
@@ -98,7 +100,7 @@ _MODULES = {
         "wrap",
     ),
     "host": ("Host", "open_host"),
-    "layers": ("Layer", "Stack", "read_layer", "stack"),
+    "layers": ("Stack", "stack"),
     "lifecycle": ("host_closing",),
     "plugin": ("NoConfig", "Plugin", "RowContext"),
     "profiles": ("home_directory",),

@@ -6,7 +6,6 @@ list` and `compose` answer at once, and work when every plugin is broken.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -196,8 +195,4 @@ def _run(args: list[str] | None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read us is gone. What is still buffered must not be flushed at them at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     return result if isinstance(result, int) else 0

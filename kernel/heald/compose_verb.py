@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from heald.discovery import Discovery
-from heald.errors import CompositionError, Fault, did_you_mean
+from heald.errors import CompositionError, Fault
 from heald.layers import stack
+from heald.planned import plugin_of
 from heald.rows import Row
 from heald.verbs import Invocation, json_option, print_json
 
@@ -24,7 +24,6 @@ def compose(invocation: Invocation, *, as_json: bool) -> None:
 
     Reads files only: no plugin is imported, and environment references are shown as written.
     """
-    discovery = invocation.discovery
     profile = invocation.read_profile()
     stacked = stack(profile.layers, os.environ)
     if as_json:
@@ -37,8 +36,8 @@ def compose(invocation: Invocation, *, as_json: bool) -> None:
             _print(row)
     for notice in stacked.notices:
         click.echo(f"heald: {notice}", err=True)
-    unknown = [row for row in stacked.rows if row.plugin not in discovery.plugins]
-    if faults := tuple(_unknown(row, discovery) for row in unknown if not row.disabled):
+    found = [plugin_of(row, invocation.discovery) for row in stacked.rows if not row.disabled]
+    if faults := tuple(item for item in found if isinstance(item, Fault)):
         raise CompositionError(faults)
 
 
@@ -71,8 +70,3 @@ def _as_json(row: Row) -> dict[str, Any]:
         "layer": row.layer,
         "origins": dict(row.origins),
     }
-
-
-def _unknown(row: Row, discovery: Discovery) -> Fault:
-    message = f"no plugin {row.plugin!r}; {did_you_mean(row.plugin, discovery.plugins)}"
-    return Fault("PLUGIN_UNKNOWN", message, row.origin_of("plugin"), row.id, "plugin")

@@ -15,9 +15,10 @@ import attrs
 
 from heald.composition import Composition
 from heald.discovery import Discovery
+from heald.documents import Layer
 from heald.errors import CompositionError, Fault, describe
 from heald.hooks import Declare
-from heald.layers import Layer, stack
+from heald.layers import stack
 from heald.lifecycle import host_closing
 from heald.planned import Plan
 from heald.planning import Below, plan

@@ -18,6 +18,9 @@ class FromEnvironment(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return "<from the environment>"
+
 
 def fill(value: Any, env: Mapping[str, str], path: str, wrong: list[tuple[str, str]]) -> Any:
     """Return a copy of `value` with every reference filled in.

@@ -13,12 +13,10 @@ from typing import Any
 
 import attrs
 
-from heald.documents import Layer, read_layer
+from heald.documents import Layer
 from heald.errors import CompositionError, Fault, did_you_mean
 from heald.interpolation import fill, holds
 from heald.rows import Row
-
-__all__ = ["Layer", "Stack", "read_layer", "stack"]
 
 
 @attrs.define

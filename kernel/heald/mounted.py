@@ -68,9 +68,8 @@ def gather(planned: PlannedRow, plugin: Plugin[Any], others: Iterable[MountedRow
 
 def _provided(spec: Provide[T], method: Callable[[], T]) -> T:
     service = _ask("provide", method)
-    if (
-        service is None
-    ):  # `find` would say that nobody provides it, and `require` that somebody does
+    if service is None:
+        # `find` would say that nobody provides it, and `require` that somebody does.
         raise RowFailure("provide", f"{spec} is provided as None")
     return service
 

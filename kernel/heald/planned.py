@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from heald.discovery import Found
-from heald.errors import FailedRow, Fault, FaultCode
+from heald.discovery import PLUGINS, Discovery, Found
+from heald.errors import FailedRow, Fault, FaultCode, NameConflict, NotFound
 from heald.plugin import Plugin
 from heald.rows import Row, RowOrigin
 from heald.shape import Shape, shape_of
@@ -55,6 +55,16 @@ class Plan:
     needs: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
     """Which rows of the same composition each row needs, by id."""
     notices: tuple[str, ...] = ()
+
+
+def plugin_of(row: Row, discovery: Discovery) -> Found | Fault:
+    """Return the entry point of a row's plugin, or what is wrong with its name."""
+    try:
+        return discovery.named(PLUGINS, row.plugin, "plugin")
+    except NameConflict as error:
+        return row_fault(row, "plugin", "PLUGIN_CONFLICT", str(error))
+    except NotFound as error:
+        return row_fault(row, "plugin", "PLUGIN_UNKNOWN", str(error))
 
 
 def failed_row(

@@ -11,10 +11,10 @@ from typing import Any
 
 import attrs
 
-from heald.discovery import Discovery, Found
-from heald.errors import CompositionError, FailedRow, Fault, describe, did_you_mean
+from heald.discovery import Discovery
+from heald.errors import CompositionError, FailedRow, Fault, describe
 from heald.hooks import Declare, Provide
-from heald.planned import Plan, PlannedRow, failed_row, row_fault
+from heald.planned import Plan, PlannedRow, failed_row, plugin_of, row_fault
 from heald.plugin import Plugin
 from heald.requirements import in_order, resolve
 from heald.rows import Row, id_fault
@@ -35,24 +35,27 @@ class Below:
 def plan(rows: Sequence[Row], discovery: Discovery, below: Below | None = None) -> Plan:
     """Plan a composition; raise `CompositionError` with every fault of every row."""
     below = below if below is not None else Below()
-    faults = _id_faults(rows)
+    faults: list[Fault] = []
     failed: list[FailedRow] = []
     notices: list[str] = []
     planned: list[PlannedRow] = []
-    for place, row in enumerate(rows):
-        found = None if row.disabled else _find(row, discovery, faults)
-        if found is None:
+    for place, row in enumerate(_distinct(rows, faults)):
+        if row.disabled:
+            continue
+        found = plugin_of(row, discovery)
+        if isinstance(found, Fault):
+            faults.append(found)
             continue
         try:
             cls = discovery.plugin_class(found.name)
         except ImportError as error:
             failed.append(failed_row(row, found, "import", str(error)))
             continue
-        class_faults = shape_of(cls).faults
-        faults += [row_fault(row, "plugin", fault.code, fault.message) for fault in class_faults]
-        if not class_faults:
-            config = _configure(row, cls, faults, notices)
-            planned.append(PlannedRow(row, place, found, cls, config))
+        wrong = shape_of(cls).faults
+        faults += [row_fault(row, "plugin", fault.code, fault.message) for fault in wrong]
+        # Although it may have faults, for what needs it is not to be blamed as well.
+        config = _configure(row, cls, faults, notices) if attrs.has(cls.Config) else None
+        planned.append(PlannedRow(row, place, found, cls, config))
     planned, undeclared = _part_by_vocabulary(planned, below.mounted)
     failed += undeclared
     resolved = resolve(planned, below.provided, [*failed, *below.failed], discovery)
@@ -65,29 +68,17 @@ def plan(rows: Sequence[Row], discovery: Discovery, below: Below | None = None) 
     return Plan(tuple(ordered), tuple(failed), resolved.needs, tuple(notices))
 
 
-def _id_faults(rows: Iterable[Row]) -> list[Fault]:
-    faults: list[Fault] = []
-    seen: dict[str, Row] = {}
+def _distinct(rows: Iterable[Row], faults: list[Fault]) -> list[Row]:
+    """Return the first row of each id."""
+    first: dict[str, Row] = {}
     for row in rows:
-        other = seen.setdefault(row.id, row)
+        other = first.setdefault(row.id, row)
         if other is not row:
             message = f"the id is taken by a row of {other.layer}"
             faults.append(row_fault(row, "id", "ROW_DUPLICATE", message))
         elif (fault := id_fault(row.id, row.layer)) is not None:
             faults.append(fault)
-    return faults
-
-
-def _find(row: Row, discovery: Discovery, faults: list[Fault]) -> Found | None:
-    if row.plugin in discovery.plugins:
-        return discovery.plugins[row.plugin]
-    if row.plugin in discovery.conflicts:
-        message = str(discovery.conflicts[row.plugin])
-        faults.append(row_fault(row, "plugin", "PLUGIN_CONFLICT", message))
-    else:
-        message = f"no plugin {row.plugin!r}; {did_you_mean(row.plugin, discovery.plugins)}"
-        faults.append(row_fault(row, "plugin", "PLUGIN_UNKNOWN", message))
-    return None
+    return list(first.values())
 
 
 def _configure(

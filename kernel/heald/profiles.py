@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 
 from heald.discovery import BUNDLES, PROFILES, Discovery, Found
+from heald.documents import Layer, read_layer
 from heald.errors import CompositionError, Fault, FaultCode, HomeInvalid, NotFound, did_you_mean
-from heald.layers import Layer, read_layer
 from heald.rows import is_id
 
 HOME_VARIABLE = "HEALD_HOME"

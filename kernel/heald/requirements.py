@@ -51,7 +51,7 @@ def resolve(
     unmet = []
     for item in planned:
         needed = []
-        for spec in item.cls.requires:
+        for spec in item.shape.requires:
             provider = providers.get(spec)
             if spec in provided and provider in (None, item.row.id):
                 continue  # a row that replaces a service may require the one it replaces

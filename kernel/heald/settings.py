@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeAlias, Union, get_args
 
 import attrs
 
 from heald.errors import describe, nearest
 from heald.interpolation import FromEnvironment
+from heald.values import (
+    PLAIN,
+    Unexpected,
+    is_from_environment,
+    name_of,
+    one_of_enum,
+    one_of_literal,
+    origin,
+    plain,
+    show,
+)
 
+Field: TypeAlias = "attrs.Attribute[Any]"
 _ALIASES = "heald.aliases"
-_SHOWN = 60
-"""How much of a wrong value is shown, in characters."""
 
 
 def setting(
@@ -59,17 +67,10 @@ def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
     return Structured(config, (), tuple(reading.notices))
 
 
-class _Unexpected(Exception):
-    """A value is not what its type asks for."""
-
-    def __init__(self, expected: str, value: object, hint: str = "") -> None:
-        super().__init__(f"expected {expected}, got {_show(value)}{hint}")
-
-
 class _Reading:
     """One pass over a row's data: cattrs dispatches on types, and these hooks are the strict part.
 
-    A hook for a plain value raises `_Unexpected`. One for a table or an array asks `at` for each
+    A hook for a plain value raises `Unexpected`. One for a table or an array asks `at` for each
     value inside, which notes what is wrong there and goes on.
     """
 
@@ -80,15 +81,15 @@ class _Reading:
         self.notices: list[str] = []
         self._path = ""
         self._converter = Converter()
-        for plain in _PLAIN:
-            self._converter.register_structure_hook(plain, _plain)
+        for kind in PLAIN:
+            self._converter.register_structure_hook(kind, plain)
+        self._converter.register_structure_hook(enum.Enum, one_of_enum)
         for check, hook in (
             (attrs.has, self._table),
-            (_is_enum, _one_of_enum),
-            (lambda kind: _origin(kind) is Literal, _one_of_literal),
-            (lambda kind: _origin(kind) in _ARRAYS, self._array),
-            (lambda kind: _origin(kind) in _MAPPINGS, self._mapping),
-            (lambda kind: _origin(kind) in (Union, UnionType), self._union),
+            (lambda kind: origin(kind) is Literal, one_of_literal),
+            (lambda kind: origin(kind) in _ARRAYS, self._array),
+            (lambda kind: origin(kind) in _MAPPINGS, self._mapping),
+            (lambda kind: origin(kind) in (Union, UnionType), self._union),
         ):
             self._converter.register_structure_hook_func(check, hook)
 
@@ -97,10 +98,11 @@ class _Reading:
         outside, self._path = self._path, _join(self._path, step)
         try:
             return self._converter.structure(value, kind)
-        except _Unexpected as error:
+        except Unexpected as error:
             self._note(str(error))
         except Exception as error:  # noqa: BLE001 - a type may refuse a value in its own way
-            self._note(f"expected {_name(kind)}, got {_show(value)} ({describe(error)})")
+            why = "" if is_from_environment(value) else f" ({describe(error)})"
+            self._note(f"expected {name_of(kind)}, got {show(value)}{why}")
         finally:
             self._path = outside
         return None
@@ -110,7 +112,7 @@ class _Reading:
 
     def _table(self, value: Any, cls: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise _Unexpected("a table", value)
+            raise Unexpected("a table", value)
         attrs.resolve_types(cls)
         fields = [field for field in attrs.fields(cls) if field.init]
         before = len(self.wrong)
@@ -125,11 +127,12 @@ class _Reading:
         for key in given:
             if key not in known:
                 self._note(_unknown(key, known), key)
-        return self._built(cls, values) if len(self.wrong) == before else None
+        if len(self.wrong) > before:
+            return None
+        hidden = {field for field in values if is_from_environment(given[field.name])}
+        return self._built(cls, values, hidden)
 
-    def _renamed(
-        self, value: Mapping[str, Any], fields: list[attrs.Attribute[Any]]
-    ) -> dict[str, Any]:
+    def _renamed(self, value: Mapping[str, Any], fields: list[Field]) -> dict[str, Any]:
         """Move values that stand under a field's earlier name to its name."""
         given = dict(value)
         for field in fields:
@@ -146,7 +149,7 @@ class _Reading:
                     self.notices.append(f"config.{old} is now config.{new}; rename it")
         return given
 
-    def _built(self, cls: Any, values: dict[attrs.Attribute[Any], Any]) -> Any:
+    def _built(self, cls: Any, values: dict[Field, Any], hidden: set[Field]) -> Any:
         """Construct the class; if it refuses, ask all validators: attrs stops at the first."""
         try:
             return cls(**{str(field.alias): value for field, value in values.items()})
@@ -161,30 +164,31 @@ class _Reading:
                 if field.validator is not None:
                     field.validator(partial, field, value)
             except (TypeError, ValueError) as error:
-                reason = error.args[0] if error.args else describe(error)
-                self._note(f"expected a value that fits, got {_show(value)}: {reason}", field.name)
+                got = show(FromEnvironment()) if field in hidden else show(value)
+                reason = "" if hidden else f": {error.args[0] if error.args else describe(error)}"
+                self._note(f"expected a value that fits, got {got}{reason}", field.name)
         if len(self.wrong) == before:
-            self._note(describe(refused))
+            self._note(type(refused).__name__ if hidden else describe(refused))
         return None
 
     def _array(self, value: Any, kind: Any) -> Any:
         if not isinstance(value, list | tuple):
-            raise _Unexpected("an array", value)
+            raise Unexpected("an array", value)
         kinds = get_args(kind) or (Any, ...)
-        if _origin(kind) is tuple and kinds[-1] is not ...:
+        if origin(kind) is tuple and kinds[-1] is not ...:
             if len(value) != len(kinds):
-                raise _Unexpected(f"an array of {len(kinds)}", value)
+                raise Unexpected(f"an array of {len(kinds)}", value)
         else:
             kinds = (kinds[0],) * len(value)
         items = [
             self.at(f"[{n}]", item, inner)
             for n, (item, inner) in enumerate(zip(value, kinds, strict=True))
         ]
-        return _ARRAYS[_origin(kind)](items)
+        return _ARRAYS[origin(kind)](items)
 
     def _mapping(self, value: Any, kind: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise _Unexpected("a table", value)
+            raise Unexpected("a table", value)
         key_kind, inner = get_args(kind) or (str, Any)
         return {
             self.at(key, key, key_kind): self.at(key, item, inner) for key, item in value.items()
@@ -202,7 +206,7 @@ class _Reading:
                     fitting = None
                 else:
                     continue
-            except _Unexpected:
+            except Unexpected:
                 continue
             wrong = self.wrong[before:]
             if not wrong:
@@ -210,13 +214,12 @@ class _Reading:
             del self.wrong[before:]
             nearly.append(wrong)
         if not nearly:
-            raise _Unexpected(_name(kind), value)
+            raise Unexpected(name_of(kind), value)
         nearest_miss = min(nearly, key=len)
         self.wrong += nearest_miss
         return None
 
 
-_PLAIN = (str, bool, int, float, Path, dt.date, dt.time, dt.datetime)
 _ARRAYS: Mapping[Any, Callable[[list[Any]], Any]] = {
     list: list,
     tuple: tuple,
@@ -226,88 +229,12 @@ _ARRAYS: Mapping[Any, Callable[[list[Any]], Any]] = {
     AbstractSet: frozenset,
 }
 _MAPPINGS = (dict, Mapping)
-_FLAGS = {"true": True, "false": False}
-
-
-def _plain(value: Any, kind: Any) -> Any:
-    """Accept exactly this type, or what the environment gave if it reads as one."""
-    if _is_enum(kind):  # cattrs asks here for an enumeration of text or numbers
-        return _one_of_enum(value, kind)
-    if isinstance(value, FromEnvironment):
-        return _from_text(value, kind)
-    if kind is float and type(value) is int:
-        return float(value)
-    if kind is Path and isinstance(value, str | Path):
-        return Path(value)
-    if type(value) is not kind:
-        raise _Unexpected(_name(kind), value)
-    return value
-
-
-def _from_text(text: FromEnvironment, kind: Any) -> Any:
-    try:
-        if kind is bool:
-            return _FLAGS[text]
-        if kind in (str, int, float, Path):
-            return kind(str(text))
-        return kind.fromisoformat(text)
-    except (ValueError, KeyError):
-        raise _Unexpected(_name(kind), text) from None
-
-
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, enum.Enum)
-
-
-def _one_of_enum(value: Any, kind: Any) -> Any:
-    return kind(_one_of([member.value for member in kind], value))
-
-
-def _one_of_literal(value: Any, kind: Any) -> Any:
-    return _one_of(list(get_args(kind)), value)
-
-
-def _one_of(choices: list[Any], value: Any) -> Any:
-    for choice in choices:
-        if choice == value and isinstance(choice, bool) is isinstance(value, bool):
-            return choice
-    words = [choice for choice in choices if isinstance(choice, str)]
-    match = nearest(value, words) if isinstance(value, str) else None
-    hint = f"; did you mean {match!r}?" if match else ""
-    raise _Unexpected(f"one of {', '.join(map(repr, choices))}", value, hint)
 
 
 def _unknown(key: str, known: list[str]) -> str:
     match = nearest(key, known)
     hint = f"did you mean {match!r}?" if match else f"known: {', '.join(known) or 'none'}"
     return f"expected a known key, got {key!r}; {hint}"
-
-
-def _show(value: object) -> str:
-    if isinstance(value, FromEnvironment):  # it may be a secret
-        return "a value from the environment"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= _SHOWN else text[: _SHOWN - 3] + '...'}"
-
-
-_NAMES: Mapping[Any, str] = {
-    bool: "true or false",
-    float: "a number",
-    Path: "a path",
-    list: "an array",
-    dict: "a table",
-    NoneType: "nothing",
-}
-
-
-def _name(kind: Any) -> str:
-    if _origin(kind) in (Union, UnionType):
-        return " or ".join(_name(branch) for branch in get_args(kind) if branch is not NoneType)
-    return _NAMES.get(_origin(kind)) or str(getattr(kind, "__name__", kind))
-
-
-def _origin(kind: Any) -> Any:
-    return get_origin(kind) or kind
 
 
 def _join(path: str, step: str) -> str:

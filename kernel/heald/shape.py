@@ -33,15 +33,13 @@ class ClassFault:
 
 @attrs.frozen
 class Shape:
-    """The implementations of a plugin class in the order they are written, and its faults."""
+    """What a plugin class implements, in the order it is written, and what it requires."""
 
     implementations: tuple[Implementation, ...]
+    provides: tuple[Provide[Any], ...]
+    """The services a row is meant to provide, even by a method that has a fault."""
+    requires: tuple[Provide[Any], ...]
     faults: tuple[ClassFault, ...]
-
-    @property
-    def provides(self) -> tuple[Provide[Any], ...]:
-        """The services a row of this plugin provides."""
-        return tuple(i.spec for i in self.implementations if isinstance(i.spec, Provide))
 
     @property
     def declares(self) -> tuple[tuple[Declare[Any], str], ...]:
@@ -57,15 +55,23 @@ def shape_of(cls: type[Plugin[Any]]) -> Shape:
     """Read a plugin class: its implementations, and everything that cannot be right about it."""
     if cls not in _shapes:
         implementations: list[Implementation] = []
+        provides: dict[Provide[Any], str] = {}
         faults = list(_class_faults(cls))
         for attribute in _attributes(cls):
-            implementation, found = _read(cls, attribute)
+            spec, found = _read(cls, attribute)
             faults += found
-            if implementation is not None and not found:
-                implementations.append(implementation)
-        faults += _provided_twice(cls, implementations)
-        _shapes[cls] = Shape(tuple(implementations), tuple(faults))
+            if spec is not None and not found:
+                implementations.append(Implementation(spec, attribute))
+            if isinstance(spec, Provide) and provides.setdefault(spec, attribute) != attribute:
+                message = f"{provides[spec]} and {attribute} both provide {spec}"
+                faults.append(ClassFault("SERVICE_CONFLICT", f"{cls.__qualname__}: {message}"))
+        requires = cls.requires if _are_services(cls.requires) else ()
+        _shapes[cls] = Shape(tuple(implementations), tuple(provides), requires, tuple(faults))
     return _shapes[cls]
+
+
+def _are_services(requires: object) -> bool:
+    return isinstance(requires, tuple) and all(isinstance(spec, Provide) for spec in requires)
 
 
 def _attributes(cls: type) -> Iterator[str]:
@@ -77,8 +83,7 @@ def _class_faults(cls: type[Plugin[Any]]) -> Iterator[ClassFault]:
     name = cls.__qualname__
     if not attrs.has(cls.Config):
         yield ClassFault("PLUGIN_INVALID", f"{name}.Config is not an attrs class")
-    requires: object = cls.requires
-    if not isinstance(requires, tuple) or not all(isinstance(spec, Provide) for spec in requires):
+    if not _are_services(cls.requires):
         yield ClassFault("PLUGIN_INVALID", f"{name}.requires is not a tuple of provide hooks")
     for method in ("start", "stop"):
         if not inspect.iscoroutinefunction(getattr(cls, method)):
@@ -88,17 +93,7 @@ def _class_faults(cls: type[Plugin[Any]]) -> Iterator[ClassFault]:
         yield ClassFault("PLUGIN_INVALID", message)
 
 
-def _provided_twice(cls: type, implementations: list[Implementation]) -> Iterator[ClassFault]:
-    first: dict[Spec, str] = {}
-    for item in implementations:
-        if isinstance(item.spec, Provide) and first.setdefault(item.spec, item.attribute) != (
-            item.attribute
-        ):
-            message = f"{cls.__qualname__}: {first[item.spec]} and {item.attribute} both provide"
-            yield ClassFault("SERVICE_CONFLICT", f"{message} {item.spec}")
-
-
-def _read(cls: type, attribute: str) -> tuple[Implementation | None, list[ClassFault]]:
+def _read(cls: type, attribute: str) -> tuple[Spec | None, list[ClassFault]]:
     """Read one attribute; what is neither an implementation nor nearly one is passed over."""
     static = inspect.getattr_static(cls, attribute)
     function = _underlying(static)
@@ -109,8 +104,7 @@ def _read(cls: type, attribute: str) -> tuple[Implementation | None, list[ClassF
         return None, [ClassFault("HOOK_UNKNOWN", _unknown_hook(cls, attribute, spec))]
     name = f"{cls.__qualname__}.{attribute}"
     wrong = [f"{name}: {message}" for message in _signature_faults(static, function, spec)]
-    faults = [ClassFault("HOOK_SIGNATURE", message) for message in wrong]
-    return Implementation(spec, attribute), faults
+    return spec, [ClassFault("HOOK_SIGNATURE", message) for message in wrong]
 
 
 def _underlying(static: object) -> object:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import attrs
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
     from heald.composition import Composition
     from heald.mounted import MountedRow
 
+K = TypeVar("K")
 T = TypeVar("T")
+V = TypeVar("V")
 _logger = logging.getLogger("heald.listeners")
 
 
@@ -51,71 +52,56 @@ class Listener:
         )
 
 
+Collected: TypeAlias = "dict[Collect[Any], tuple[Contribution[Any], ...]]"
+Listeners: TypeAlias = "dict[Spec, tuple[Listener, ...]]"
 Middleware: TypeAlias = Callable[..., Awaitable[Any]]
 """A bound wrap implementation: `(request, call_next)`."""
+Wraps: TypeAlias = "dict[Wrap[Any, Any], tuple[Middleware, ...]]"
 
 
 class Tables:
-    """What a scope looks up, own entries before the parent's; each table is built when first read.
+    """What a scope looks up, own entries before the parent's.
 
-    A change of rows makes a new object, so whoever keeps an old one keeps what it saw.
+    A change of rows makes a new object, so whoever keeps an old one keeps what it saw. It is built
+    at once: rows change seldom, and a lookup is then one attribute and one dictionary away.
     """
 
+    __slots__ = ("collected", "listeners", "provided", "wraps")
+
     def __init__(self, composition: Composition) -> None:
-        self._rows = composition.mounted
-        self._parent = composition.parent.tables if composition.parent is not None else None
-
-    @cached_property
-    def provided(self) -> Mapping[Provide[Any], Any]:
+        rows = composition.mounted
+        below = composition.parent.tables if composition.parent is not None else None
+        self.provided: dict[Provide[Any], Any] = {**below.provided} if below else {}
         """Services by specification, the nearest."""
-        services = dict(self._parent.provided) if self._parent else {}
-        for row in self._rows:
-            services |= row.services
-        return services
-
-    @cached_property
-    def collected(self) -> Mapping[Collect[Any], tuple[Contribution[Any], ...]]:
+        for row in rows:
+            self.provided |= row.services
+        self.collected: Collected = _collected(rows, below.collected if below else {})
         """Contributions by specification; a nearer one shadows one of the same key."""
-        table: dict[Collect[Any], tuple[Contribution[Any], ...]] = {}
-        for row in self._rows:
-            for spec, contributions in row.contributions.items():
-                table[spec] = table.get(spec, ()) + contributions
-        for spec, inherited in (self._parent.collected if self._parent else {}).items():
-            own = table.get(spec, ())
-            table[spec] = own + _unshadowed(spec, inherited, own)
-        return table
-
-    @cached_property
-    def listeners(self) -> Mapping[Spec, tuple[Listener, ...]]:
+        inherited = (below.listeners,) if below else ()
+        self.listeners: Listeners = _joined(*(row.listeners for row in rows), *inherited)
         """Listeners by specification, in row order."""
-        return self._by_spec(lambda row: row.listeners, lambda tables: tables.listeners)
-
-    @cached_property
-    def wraps(self) -> Mapping[Wrap[Any, Any], tuple[Middleware, ...]]:
+        outside = (below.wraps,) if below else ()
+        self.wraps: Wraps = _joined(*(row.wraps for row in rows), *outside)
         """Middleware by specification, outermost first."""
-        return self._by_spec(lambda row: row.wraps, lambda tables: tables.wraps)
 
-    def _by_spec(
-        self,
-        of_row: Callable[[MountedRow], Mapping[Any, tuple[Any, ...]]],
-        of_tables: Callable[[Tables], Mapping[Any, tuple[Any, ...]]],
-    ) -> dict[Any, tuple[Any, ...]]:
-        table: dict[Any, tuple[Any, ...]] = {}
-        sources = [of_row(row) for row in self._rows]
-        if self._parent is not None:
-            sources.append(of_tables(self._parent))
-        for source in sources:
-            for spec, entries in source.items():
-                table[spec] = table.get(spec, ()) + entries
-        return table
+
+def _joined(*sources: Mapping[K, tuple[V, ...]]) -> dict[K, tuple[V, ...]]:
+    table: dict[K, tuple[V, ...]] = {}
+    for source in sources:
+        for spec, entries in source.items():
+            table[spec] = table.get(spec, ()) + entries
+    return table
+
+
+def _collected(rows: Iterable[MountedRow], inherited: Collected) -> Collected:
+    own = _joined(*(row.contributions for row in rows))
+    return _joined(own, {spec: _unshadowed(spec, them, own) for spec, them in inherited.items()})
 
 
 def _unshadowed(
-    spec: Collect[Any],
-    inherited: tuple[Contribution[Any], ...],
-    nearer: tuple[Contribution[Any], ...],
+    spec: Collect[Any], inherited: tuple[Contribution[Any], ...], own: Collected
 ) -> tuple[Contribution[Any], ...]:
-    if spec.key is None:
+    if spec.key is None or spec not in own:
         return inherited
-    taken = {spec.key(contribution.value) for contribution in nearer}
+    taken = {spec.key(contribution.value) for contribution in own[spec]}
     return tuple(c for c in inherited if spec.key(c.value) not in taken)

@@ -7,7 +7,6 @@ name is its path, so `sessions.list` is `heald sessions list`.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import update_wrapper
@@ -101,19 +100,16 @@ def print_json(value: object) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows in aligned columns; bold headers only on a terminal."""
+    """Print rows in aligned columns; the headers are bold on a terminal."""
     cells = [[_one_line(cell) for cell in row] for row in rows]
-    widths = [
-        max(len(column[n]) for column in [list(headers), *cells]) for n in range(len(headers))
-    ]
+    widths = [max(len(row[n]) for row in (headers, *cells)) for n in range(len(headers))]
 
     def line(row: Sequence[str]) -> str:
         return "  ".join(
             cell.ljust(width) for cell, width in zip(row, widths, strict=True)
         ).rstrip()
 
-    title = line(list(headers))
-    click.echo(click.style(title, bold=True) if sys.stdout.isatty() else title)
+    click.echo(click.style(line(headers), bold=True))  # which echo takes off again for a file
     for row in cells:
         click.echo(line(row))
 

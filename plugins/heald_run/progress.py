@@ -117,7 +117,8 @@ def _news_of(node: Node, event: Event) -> str | None:
             return f"{result.name} failed: {_shorten(result.text)}" if result.is_error else None
         case "turn/end":
             end = event.data_as(TurnEnd)
-            return f"{end.outcome}: {end.cause}" if end.cause else end.outcome
+            # Why the run itself did not complete is told at its end.
+            return f"{end.outcome}: {end.cause}" if end.cause and node.depth else end.outcome
     return None
 
 

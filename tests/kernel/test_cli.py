@@ -206,6 +206,14 @@ def test_compose_refuses_what_cannot_be_composed_and_says_where(
     assert "Traceback" not in ran.err
 
 
+def test_compose_names_both_distributions_of_a_plugin_that_cannot_be_chosen(woven: Site) -> None:
+    woven.install("other", {}, plugins={"idle": "x:Y"})
+    ran = woven.run("compose")
+    assert ran.code == 1
+    assert "PLUGIN_CONFLICT" in ran.err
+    assert "comes from heald-idle and other" in ran.err
+
+
 def test_a_verb_gets_a_host_and_its_result_is_the_exit_code(woven: Site) -> None:
     ran = woven.run("loom", "weave", "fine", "--json")
     assert ran.code == 0

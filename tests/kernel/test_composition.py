@@ -214,6 +214,39 @@ async def test_cancelling_whoever_opens_a_host_undoes_everything(site: Site, loo
     assert loom.trace[-1] == "undone done 1"
 
 
+async def test_cancelling_at_any_step_undoes_what_was_done_by_then_and_leaves_no_task(
+    site: Site, loom: Any
+) -> None:
+    site.plugin("one", TRACED + "\n@implements(shed)\ndef it(self): return 'open'")
+    site.plugin("two", "requires = (shed,)\n" + TRACED)
+
+    async def main() -> None:
+        async with site.host("two", "one") as host:
+            preset = await host.mount("preset", [Row("a", "two"), Row("b", "two")])
+            await host.mount("another", [Row("c", "two")])
+            await asyncio.sleep(0)
+            await preset.close()
+
+    steps, task = 0, asyncio.ensure_future(main())
+    while True:
+        loom.trace.clear()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        done = task.done()
+        task.cancel()
+        await asyncio.wait({task})
+        started = [line.split()[1] for line in loom.trace if line.startswith("start")]
+        undone = [line.split()[1] for line in loom.trace if line.endswith(" 1")]
+        assert sorted(started) == sorted(undone), (steps, loom.trace)
+        assert asyncio.all_tasks() == {asyncio.current_task()}, steps
+        if done:
+            assert sorted(started) == ["a", "b", "c", "one", "two"]
+            break
+        assert task.cancelled(), steps
+        steps, task = steps + 1, asyncio.ensure_future(main())
+    assert steps > 20
+
+
 async def test_closing_goes_on_to_the_end_when_whoever_closes_is_cancelled(
     site: Site, loom: Any
 ) -> None:

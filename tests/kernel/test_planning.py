@@ -55,6 +55,21 @@ async def test_every_fault_of_every_row_is_reported_at_once_and_nothing_starts(
     assert str(faults[1]) == "four.toml: row set: config.size: expected int, got str 'x'"
 
 
+async def test_a_row_with_a_fault_is_not_reported_again_by_the_rows_that_need_it(
+    site: Site,
+) -> None:
+    site.plugin("bad", "requires = shed\n@implements(warp)\nasync def it(self): ...")
+    site.plugin("twin", "@implements(warp)\ndef it(self): return 'held'")
+    site.plugin("needy", "requires = (warp,)")
+    faults = await refused(site, "bad", "needy")
+    assert [(f.code, f.row) for f in faults] == [
+        ("PLUGIN_INVALID", "bad"),
+        ("HOOK_SIGNATURE", "bad"),
+    ]
+    faults = await refused(site, Row("a", "twin"), Row("a", "twin"), "needy")
+    assert [(f.code, f.row) for f in faults] == [("ROW_DUPLICATE", "a")]
+
+
 async def test_a_missing_requirement_names_the_row_and_what_to_add(site: Site) -> None:
     site.install("heald-loom", {}, plugins={"loom": "loom:LoomPlugin"})
     site.plugin("needy", "requires = (shed, warp)")

@@ -93,7 +93,7 @@ def test_an_unknown_profile_names_the_nearest(packaged: Site, name: str) -> None
         ("heald.toml", 'profile = "defualt"', ("PROFILE_UNKNOWN", "profile"), "'default'"),
         ("heald.toml", "profile = 3", ("LAYER_INVALID", "profile"), "expected str, got int 3"),
         ("heald.toml", "profil = 'x'", ("LAYER_KEY_UNKNOWN", "profil"), "'profile'"),
-        ("profiles/default/heald.toml", "bundles = 3", ("LAYER_INVALID", "bundles"), "expected list"),
+        ("profiles/default/heald.toml", "bundles = 3", ("LAYER_INVALID", "bundles"), "got int 3"),
         ("profiles/default/heald.toml", "bundles = [3]", ("LAYER_INVALID", "bundles"), "of names"),
         (
             "profiles/default/heald.toml", 'bundles = ["bas"]',
@@ -118,7 +118,7 @@ def test_a_heald_toml_that_is_a_directory_is_told_not_passed_over(packaged: Site
         read_profile(packaged.home, packaged.discovery)
 
 
-@pytest.mark.parametrize("value", ["heald_gone:base.toml", "heald_pack:gone.toml", "a b:c", ""])
+@pytest.mark.parametrize("value", ["heald_gone:base.toml", "heald_pack:gone.toml"])
 def test_a_bundle_whose_file_is_gone_names_the_distribution_to_reinstall(
     packaged: Site, value: str
 ) -> None:
@@ -127,6 +127,16 @@ def test_a_bundle_whose_file_is_gone_names_the_distribution_to_reinstall(
     with pytest.raises(HealdError, match="reinstall the distribution heald-torn") as caught:
         read_profile(packaged.home, packaged.discovery)
     assert caught.value.code == "DATA_FILE_MISSING"
+
+
+@pytest.mark.parametrize("value", ["a b:c", ""])
+def test_a_bundle_that_names_nothing_that_could_be_there_is_refused(
+    packaged: Site, value: str
+) -> None:
+    packaged.install("heald-torn", {}, bundles={"torn": value})
+    write(packaged.home / "profiles/default/heald.toml", 'bundles = ["torn"]')
+    with pytest.raises(HealdError, match="torn"):
+        read_profile(packaged.home, packaged.discovery)
 
 
 def test_a_bundle_of_two_distributions_names_both(packaged: Site) -> None:

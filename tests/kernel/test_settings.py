@@ -266,9 +266,37 @@ def test_text_from_the_environment_may_stand_for_another_kind(
     assert type(value) is type(expected)
 
 
-@pytest.mark.parametrize("name", ["number", "flag", "color", "day", "many", "retry"])
-def test_what_the_environment_held_is_not_shown(name: str) -> None:
-    assert "s3cret" not in str(wrong(**{name: FromEnvironment("s3cret")}))
+SECRET = FromEnvironment("s3cret")
+SHORT: Any = attrs.validators.deep_iterable(attrs.validators.max_len(2))
+
+
+@attrs.frozen
+class Guarded:
+    key: str = setting(default="", validator=attrs.validators.matches_re("sk-.*"))
+    keys: list[str] = attrs.field(factory=list, validator=SHORT)
+
+    def __attrs_post_init__(self) -> None:
+        if self.key == "sk-3cret":
+            raise ValueError(f"{self.key} is known")
+
+
+@pytest.mark.parametrize(
+    ("cls", "data"),
+    [
+        *((Everything, {name: SECRET}) for name in ("number", "flag", "color", "day", "many")),
+        (Everything, {"number": [SECRET]}),
+        (Everything, {"text": {"x": [SECRET]}}),
+        (Everything, {"word": SECRET, "level": SECRET}),
+        (Guarded, {"key": SECRET}),
+        (Guarded, {"keys": [SECRET]}),
+        (Guarded, {"key": FromEnvironment("sk-3cret")}),
+    ],
+)
+def test_what_the_environment_held_is_not_shown(cls: type, data: dict[str, object]) -> None:
+    told = structure(data, cls).wrong
+    assert told
+    assert "3cret" not in str(told)
+    assert str(SECRET) == "s3cret"
 
 
 async def test_wrong_configuration_is_told_with_the_file_that_wrote_each_field(
