@@ -38,6 +38,8 @@ class Sizes:
     """Files and lines for each language."""
     largest: tuple[tuple[str, int], ...]
     """Paths and bytes, largest first."""
+    longest: tuple[str, ...]
+    """Paths of text files, those with the most lines first."""
 
 
 def measure_command(paths: Sequence[str]) -> str:
@@ -87,6 +89,11 @@ def sum_up(measured: Iterable[Measured], asked: int) -> Sizes:
             for language in sorted(files, key=lambda key: (-lines[key], -files[key], key))
         },
         largest=tuple((item.path, item.size) for item in ranked[:5]),
+        longest=tuple(
+            item.path
+            for item in sorted(found, key=lambda i: (-(i.lines or 0), i.path))
+            if item.lines
+        )[:5],
     )
 
 

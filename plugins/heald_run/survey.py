@@ -96,14 +96,13 @@ def _wait(_: Conversation) -> Reply:
 
 
 def _ask_for_more(conversation: Conversation) -> Reply:
-    facts = _facts(conversation)
-    largest = [path for path, _ in facts.get("sizes", {}).get("largest", [])][:2]
+    longest = _facts(conversation).get("sizes", {}).get("longest", [])[:2]
     reader = _child_id(conversation, _READER)
-    if reader is None or not largest:
+    if reader is None or not longest:
         return _list(conversation)
-    text = _READ_MORE + json.dumps(largest, ensure_ascii=False)
+    text = _READ_MORE + json.dumps(longest, ensure_ascii=False)
     return Reply(
-        text="The reader shall also look into the largest files.",
+        text="The reader shall also look into the longest files.",
         calls=(Call(tool="send_message", arguments={"to": reader, "text": text}),),
     )
 
