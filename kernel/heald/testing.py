@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -52,27 +52,9 @@ def heald_host(heald_home: Path) -> HostFactory:
     """Make real hosts that read no environment, each for one `async with` block."""
     from heald import open_host  # noqa: PLC0415 - a test run that needs no host pays nothing
 
-    def factory(
-        *,
-        home: Path | None = None,
-        profile: str | None = None,
-        patches: Sequence[Path | Layer] = (),
-        rows: Sequence[Row] | None = None,
-        env: Mapping[str, str] | None = None,
-        discovery: Discovery | None = None,
-        deadlines: Deadlines | None = None,
-        strict: bool = True,
-    ) -> AbstractAsyncContextManager[Host]:
-        return open_host(
-            home=home or heald_home,
-            profile=profile,
-            patches=patches,
-            rows=rows,
-            env={} if env is None else env,
-            discovery=discovery,
-            deadlines=deadlines,
-            strict=strict,
-        )
+    def factory(**options: Any) -> AbstractAsyncContextManager[Host]:
+        defaults: dict[str, Any] = {"home": heald_home, "env": {}, "strict": True}
+        return open_host(**defaults | options)
 
     return factory
 

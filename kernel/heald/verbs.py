@@ -7,7 +7,7 @@ name is its path, so `sessions.list` is `heald sessions list`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import update_wrapper
 from pathlib import Path
@@ -21,6 +21,7 @@ from heald.discovery import Discovery
 if TYPE_CHECKING:
     from heald.host import Host
     from heald.profiles import Profile
+    from heald.rows import Row
 
 P = ParamSpec("P")
 
@@ -116,3 +117,39 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 def _one_line(cell: object) -> str:
     return "-" if cell is None else " ".join(str(cell).split())
+
+
+def print_row(row: Row, *, origins: bool) -> None:
+    """Print a row field by field as written, with `origins` the layer that wrote each."""
+
+    def line(text: str, field: str) -> None:
+        click.echo(f"{text}  [{row.origin_of(field)}]" if origins else text)
+
+    click.echo("")
+    line(f"{row.id} (disabled)" if row.disabled else row.id, "")
+    line(f"  plugin = {json.dumps(row.plugin)}", "plugin")
+    if row.disabled:
+        line("  disabled = true", "disabled")
+    for field, value in _leaves(row.written, "config"):
+        line(f"  {field} = {json.dumps(value, ensure_ascii=False, default=str)}", field)
+
+
+def row_as_json(row: Row) -> dict[str, Any]:
+    """Return what `--json` prints of a row; its configuration as written."""
+    return {
+        "id": row.id,
+        "plugin": row.plugin,
+        "disabled": row.disabled,
+        "config": json.loads(json.dumps(row.written, default=str)),
+        "layer": row.layer,
+        "origins": dict(row.origins),
+    }
+
+
+def _leaves(config: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        here = f"{path}.{key}"
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, here)
+        else:
+            yield here, value

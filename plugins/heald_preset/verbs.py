@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from heald import Host, Row
-from heald.verbs import host_verb, json_option, print_json, print_table
+from heald import Host
+from heald.verbs import (
+    host_verb,
+    json_option,
+    print_json,
+    print_row,
+    print_table,
+    row_as_json,
+)
 from heald_preset.contracts import Preset
 from heald_preset.hookspecs import presets
 
@@ -73,39 +78,8 @@ async def show_preset(host: Host, preset: str, *, origins: bool, as_json: bool) 
     """
     rows = host.scope.require(presets).resolve(preset, Path.cwd()).rows
     if as_json:
-        print_json({"id": preset, "rows": [_row_json(row) for row in rows]})
+        print_json({"id": preset, "rows": [row_as_json(row) for row in rows]})
         return
     click.echo(f"preset {preset}: {len(rows)} rows")
     for row in rows:
-        click.echo("")
-        _print(row, origins=origins)
-
-
-def _print(row: Row, *, origins: bool) -> None:
-    def line(text: str, field: str) -> None:
-        click.echo(f"{text}  [{row.origin_of(field)}]" if origins else text)
-
-    line(f"{row.id} (disabled)" if row.disabled else row.id, "disabled" if row.disabled else "")
-    line(f"  plugin = {json.dumps(row.plugin)}", "plugin")
-    for field, value in _leaves(row.written, "config"):
-        line(f"  {field} = {json.dumps(value, ensure_ascii=False, default=str)}", field)
-
-
-def _leaves(config: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
-    for key, value in config.items():
-        here = f"{path}.{key}"
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, here)
-        else:
-            yield here, value
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "plugin": row.plugin,
-        "disabled": row.disabled,
-        "config": json.loads(json.dumps(row.written, default=str)),
-        "layer": row.layer,
-        "origins": dict(row.origins),
-    }
+        print_row(row, origins=origins)
