@@ -127,6 +127,7 @@ def test_show_prints_what_a_preset_comes_to(heald: Heald, write: Write) -> None:
         "",
         "shell (disabled)",
         '  plugin = "tools-shell"',
+        "  disabled = true",
     ]
 
 
@@ -138,7 +139,8 @@ def test_show_says_which_file_wrote_each_field(heald: Heald, write: Write) -> No
     lines = heald("presets", "show", "mine", "--origins").stdout.splitlines()
     (*_, shell) = json.loads(heald("presets", "show", "mine", "--json").stdout)["rows"]
 
-    assert f"shell (disabled)  [{mine}]" in lines
+    assert f"shell (disabled)  [{shipped}]" in lines
+    assert f"  disabled = true  [{mine}]" in lines
     assert f'  plugin = "tools-shell"  [{shipped}]' in lines
     assert f'  config.tools = ["read", "write", "edit"]  [{shipped}]' in lines
     assert shell == {
