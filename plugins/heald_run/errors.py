@@ -28,3 +28,14 @@ class OptionsConflict(HealdError, ValueError):
 
     def message(self) -> str:
         return f"{' and '.join(self.options)} exclude each other; give one of them"
+
+
+@attrs.define
+class TaskEmpty(HealdError, ValueError):
+    """There is nothing to do."""
+
+    code = "TASK_EMPTY"
+    exit_code = 2
+
+    def message(self) -> str:
+        return 'the task is empty; say what to do: heald run "TASK"'

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
 from heald_run.languages import language_of
 
+_NEXT = "=="
+"""Stands between the parts of what one measuring command prints."""
 MARKER = "facts: "
 """Begins the line in which one agent of the survey hands its facts to another, as JSON."""
 
@@ -32,6 +35,10 @@ class Sizes:
     files: int
     lines: int
     bytes: int
+    links: int
+    """How many symbolic links there were, which were left alone."""
+    unnamed: int
+    """How many files have names that text cannot hold."""
     unread: int
     """How many files could not be read."""
     by_language: dict[str, tuple[int, int]]
@@ -42,36 +49,53 @@ class Sizes:
     """Paths of text files, those with the most lines first."""
 
 
+@attrs.frozen
+class Measurement:
+    """What one command measured: regular files, and the links that it did not follow."""
+
+    files: tuple[Measured, ...]
+    links: int
+
+
 def measure_command(paths: Sequence[str]) -> str:
-    """Return a shell command that prints the bytes and the text lines of each file."""
-    names = " ".join(shlex.quote(f"./{path}") for path in paths)
-    return f"wc -c -- {names} 2>/dev/null; echo ==; grep -cHI '' -- {names} 2>/dev/null; true"
+    """Return a shell command that prints the bytes and the text lines of each regular file."""
+    named = "find " + " ".join(shlex.quote(f"./{path}") for path in paths) + " -prune"
+    return (
+        f"{named} -type f -exec wc -c -- {{}} + 2>/dev/null; echo {_NEXT}; "
+        f"{named} -type f -exec grep -cHI '' -- {{}} + 2>/dev/null; echo {_NEXT}; "
+        f"{named} -type l -print 2>/dev/null; true"
+    )
 
 
-def parse_measured(output: str) -> list[Measured]:
+def parse_measured(output: str) -> Measurement:
     """Read what `measure_command` printed."""
-    sizes_part, _, lines_part = output.partition("\n==\n")
-    if sizes_part.startswith("==\n"):
-        sizes_part, lines_part = "", output.removeprefix("==\n")
-    sizes: dict[str, int] = {}
-    for line in sizes_part.splitlines():
-        count, _, name = line.strip().partition(" ")
-        if name.startswith("./") and count.isdigit():
-            sizes[name.removeprefix("./")] = int(count)
-    lines: dict[str, int] = {}
-    for line in lines_part.splitlines():
-        name, _, count = line.rpartition(":")
-        if name.startswith("./") and count.isdigit():
-            lines[name.removeprefix("./")] = int(count)
-    return [
-        Measured(path, lines.get(path, 0) if lines.get(path) or not size else None, size)
-        for path, size in sizes.items()
-    ]
+    sizes_part, lines_part, links_part = (*f"\n{output}".split(f"\n{_NEXT}"), "", "")[:3]
+    lines = {
+        name: int(count)
+        for name, count in _pairs(lines_part, lambda line: line.rpartition(":")[::2])
+    }
+    files = []
+    for name, count in _pairs(sizes_part, lambda line: line.strip().partition(" ")[::-2]):
+        size = int(count)
+        # Of a binary file, and of an empty one, grep counts no line.
+        files.append(Measured(name, lines.get(name, 0) or (None if size else 0), size))
+    links = sum(line.startswith("./") for line in links_part.split("\n"))
+    return Measurement(tuple(files), links)
 
 
-def sum_up(measured: Iterable[Measured], asked: int) -> Sizes:
-    """Add up measured files; `asked` is how many there were to measure."""
-    found = list(measured)
+def _pairs(text: str, divide: Callable[[str], tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the name, without `./`, and the count of each line that has both."""
+    for line in text.split("\n"):
+        name, count = divide(line)
+        if name.startswith("./") and count.isdigit():
+            yield name.removeprefix("./"), count
+
+
+def sum_up(measured: Iterable[Measurement], *, asked: int, unnamed: int) -> Sizes:
+    """Add up what was measured of `asked` files; `unnamed` more could not be asked for."""
+    parts = list(measured)
+    found = [item for part in parts for item in part.files]
+    links = sum(part.links for part in parts)
     files: Counter[str] = Counter()
     lines: Counter[str] = Counter()
     for item in found:
@@ -83,7 +107,9 @@ def sum_up(measured: Iterable[Measured], asked: int) -> Sizes:
         files=len(found),
         lines=sum(lines.values()),
         bytes=sum(item.size for item in found),
-        unread=asked - len(found),
+        links=links,
+        unnamed=unnamed,
+        unread=asked - len(found) - links,
         by_language={
             language: (files[language], lines[language])
             for language in sorted(files, key=lambda key: (-lines[key], -files[key], key))
@@ -102,7 +128,9 @@ def hand_over(facts: object) -> str:
     return MARKER + json.dumps(facts, ensure_ascii=False)
 
 
-def handed_over(text: str) -> list[dict[str, Any]]:
-    """Return the facts in a text, in order."""
-    lines = (line.strip() for line in text.splitlines())
-    return [json.loads(line.removeprefix(MARKER)) for line in lines if line.startswith(MARKER)]
+def handed_over(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the facts in a text, in order."""
+    for line in text.split("\n"):
+        if line.startswith(MARKER):
+            with suppress(ValueError):
+                yield json.loads(line.removeprefix(MARKER))

@@ -25,14 +25,23 @@ def _about_sizes(facts: Mapping[str, Any], max_files: int) -> Iterator[str]:
     if sizes is None:
         yield "Files and lines: not known, the measuring agent gave no numbers."
         return
-    if not sizes["files"] and not sizes["unread"]:
+    if not any(sizes[kind] for kind in ("files", "unread", "unnamed", "links")):
         yield "The directory has no files."
         return
-    yield f"{_count(sizes['files'], 'file')}, {_count(sizes['lines'], 'line')} of text"
+    yield f"{counted(sizes['files'], 'file')}, {counted(sizes['lines'], 'line')} of text"
     if facts.get("more_files"):
         yield f"(only the first {max_files:,} files were looked at; there are more)"
     if sizes["unread"]:
-        yield f"({_count(sizes['unread'], 'file')} could not be read)"
+        yield f"({counted(sizes['unread'], 'file')} could not be read)"
+    if sizes["unnamed"]:
+        yield f"({counted(sizes['unnamed'], 'file')} with names that are not text were left out)"
+    if sizes["links"]:
+        yield f"({counted(sizes['links'], 'symbolic link')} left alone)"
+    if sizes["files"]:
+        yield from _tables(sizes)
+
+
+def _tables(sizes: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield "By language:"
     shown = list(sizes["by_language"].items())
@@ -55,7 +64,7 @@ def _about_marks(facts: Mapping[str, Any], max_marks: int) -> Iterator[str]:
         yield "Open TODO marks: not known, the searching agent gave no answer."
         return
     more = f" (at least; the search stops at {max_marks})" if facts.get("more_marks") else ""
-    yield f"Open TODO marks: {len(marks)}{more}"
+    yield f"Open TODO marks, lines with TODO, FIXME or XXX: {len(marks)}{more}"
     for mark in marks[:_MARKS_SHOWN]:
         yield f"  {mark}"
     if len(marks) > _MARKS_SHOWN:
@@ -74,9 +83,10 @@ def _about_agents(facts: Mapping[str, Any]) -> Iterator[str]:
     if listing := facts.get("agents"):
         yield ""
         yield "Subagents that can go on:"
-        for line in listing:
-            yield f"  {line}"
+        for ident, label in listing:
+            yield f"  {label} ({ident})"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun in singular or plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

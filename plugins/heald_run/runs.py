@@ -11,7 +11,9 @@ import click
 import msgspec
 
 from heald import Host, home_directory
+from heald.verbs import Invocation
 from heald_agent import Agent, TurnOutcome
+from heald_persistence import session_persistence
 from heald_projection import projections
 from heald_run.views import progress_shown
 from heald_session import Session, SessionId
@@ -42,19 +44,21 @@ class Finished:
 
 
 async def run_task(host: Host, agent: Agent, task: str, *, quiet: bool) -> Finished:
-    """Send a task and wait for its end.
+    """Send a task, wait for its end, and tell of it.
 
-    When the caller is cancelled, as by Ctrl-C, the turn ends as aborted and the session can be
-    resumed; then the cancellation goes on.
+    When the caller is cancelled, as by Ctrl-C, that is the turn's end: it is recorded as aborted
+    and told like any other, and the session can be resumed.
     """
     with progress_shown(host, agent.session, quiet=quiet):
         try:
             await agent.send(task)
             outcome = await agent.settled()
         except asyncio.CancelledError:
+            await asyncio.sleep(0)  # a turn that was about to open can only be ended once it has
             agent.cancel(INTERRUPTED)
-            await agent.settled()
-            raise
+            outcome = await agent.settled()
+            if outcome.turn == 0:
+                outcome = TurnOutcome(0, "aborted", "", INTERRUPTED)
     return await finish(host, agent, outcome)
 
 
@@ -88,17 +92,22 @@ async def _children(host: Host, session: SessionId) -> list[dict[str, Any]]:
 
 def command(host: Host, *words: str) -> str:
     """Return a command line that reaches this host's sessions, to be shown to a person."""
-    elsewhere = host.home != home_directory(host.env)
-    before = ["--home", str(host.home)] if elsewhere else []
+    invocation = click.get_current_context().find_object(Invocation) or Invocation()
+    before = [] if host.home == home_directory(host.env) else ["--home", str(host.home)]
+    before += ["--profile", invocation.profile] if invocation.profile else []
+    before += [word for patch in invocation.patches for word in ("--patch", str(patch))]
     return shlex.join(["heald", *before, *words])
 
 
-def tell_how_to_go_on(host: Host, session: SessionId, *, err: bool) -> None:
-    """Print the session's id and the commands that look further."""
-    click.echo(f"\nsession {session}", err=err)
+def tell_how_to_go_on(host: Host, session: SessionId) -> None:
+    """Print the session's id and the commands that look further, if it was kept."""
+    click.echo(f"\nsession {session}")
+    if host.scope.find(session_persistence) is None:
+        click.echo("  it was not kept: no row keeps sessions")
+        return
     for words, what in (
         (("sessions", "show", session), "the whole log"),
         (("agents", "list", session), "its subagents"),
         (("run", "--session", session, "..."), "go on"),
     ):
-        click.echo(f"  {command(host, *words)}  # {what}", err=err)
+        click.echo(f"  {command(host, *words)}  # {what}")

@@ -16,7 +16,7 @@ import attrs
 
 from heald_models_scripted import Call, Conversation, Reply, Script
 from heald_run.facts import hand_over, handed_over, measure_command, parse_measured, sum_up
-from heald_run.report import report
+from heald_run.report import counted, report
 from heald_session import ToolResult, UserMessage
 
 SURVEY_MODEL = "scripted:survey"
@@ -26,6 +26,8 @@ MAX_FILES = 1_000
 MAX_MARKS = 200
 _OUTPUT_SIZE = 28_000
 """How many characters one shell command may print, so that the tool cuts none of them off."""
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+"""Stands in a path for what text cannot hold; no command can name such a file."""
 _MARKS = r"\b(TODO|FIXME|XXX)\b"
 
 _READER = "reader"
@@ -81,9 +83,9 @@ def _glob() -> Call:
 
 
 def _delegate(conversation: Conversation) -> Reply:
-    count = len(_paths(conversation))
+    found = counted(len(_paths(conversation)), "file")
     return Reply(
-        text=f"There are {count} files. I have them measured, searched and read side by side.",
+        text=f"I have {found} measured, searched and read side by side.",
         calls=tuple(
             Call(tool="subagent", arguments={"task": task, "label": label, "mode": mode})
             for label, mode, task in _CHILDREN
@@ -115,14 +117,16 @@ def _measure(conversation: Conversation) -> Reply:
     if conversation.step == 0:
         return Reply(calls=(_glob(),))
     paths = _paths(conversation)
-    chunks = _chunks(paths)
+    named = [path for path in paths if _REPLACED not in path]
+    chunks = _chunks(named)
     if conversation.step <= len(chunks):
         command = measure_command(chunks[conversation.step - 1])
         return Reply(calls=(Call(tool="shell", arguments={"command": command}),))
-    measured = [m for r in conversation.results("shell") for m in parse_measured(r.text)]
-    sizes = sum_up(measured, len(paths))
+    measured = [parse_measured(result.text) for result in conversation.results("shell")]
+    sizes = sum_up(measured, asked=len(named), unnamed=len(paths) - len(named))
     facts = {"sizes": attrs.asdict(sizes), "more_files": _was_cut(conversation, "glob")}
-    return Reply(text=f"{sizes.files} files have {sizes.lines} lines.\n{hand_over(facts)}")
+    found = f"{counted(sizes.files, 'file')}, {counted(sizes.lines, 'line')}"
+    return Reply(text=f"I have measured {found}.\n{hand_over(facts)}")
 
 
 def _find_marks(conversation: Conversation) -> Reply:
@@ -132,7 +136,7 @@ def _find_marks(conversation: Conversation) -> Reply:
     found = [line for result in conversation.results("grep") for line in _lines(result)]
     marks = [line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in found]
     facts = {"marks": marks, "more_marks": _was_cut(conversation, "grep")}
-    return Reply(text=f"{len(marks)} lines have a mark.\n{hand_over(facts)}")
+    return Reply(text=f"I have found {counted(len(marks), 'mark')}.\n{hand_over(facts)}")
 
 
 def _read(conversation: Conversation) -> Reply:
@@ -157,7 +161,7 @@ def _read_beginnings(conversation: Conversation, paths: Sequence[str], at_step: 
         for path, result in zip(paths, conversation.results("read"), strict=False)
         if not result.is_error
     ]
-    return Reply(text=f"I have read {len(read)} files.\n{hand_over({'read': read})}")
+    return Reply(text=f"I have read {counted(len(read), 'file')}.\n{hand_over({'read': read})}")
 
 
 _PARTS: Mapping[str, Callable[[Conversation], Reply]] = {
@@ -169,8 +173,8 @@ _PARTS: Mapping[str, Callable[[Conversation], Reply]] = {
 
 def _lines(result: ToolResult) -> list[str]:
     """Return the lines of a tool's answer without its notes, which stand in brackets."""
-    lines = () if result.is_error else result.text.splitlines()
-    return [line for line in lines if not (line.startswith("[") and line.endswith("]"))]
+    lines = [] if result.is_error else result.text.split("\n")
+    return [line for line in lines if line and not line.startswith("[")]
 
 
 def _paths(conversation: Conversation) -> list[str]:
@@ -200,12 +204,13 @@ def _chunks(paths: Sequence[str]) -> list[list[str]]:
 def _facts(conversation: Conversation) -> dict[str, Any]:
     """Gather what the subagents handed over; what they read is put together."""
     facts: dict[str, Any] = {}
-    for result in conversation.results():
+    results = (*conversation.results("subagent"), *conversation.results("wait_agents"))
+    for result in results:
         for handed in handed_over(result.text):
             more = [item for item in handed.pop("read", []) if item not in facts.get("read", [])]
             facts |= {**handed, "read": [*facts.get("read", []), *more]}
     if listed := conversation.results("list_agents"):
-        facts["agents"] = listed[-1].text.splitlines()
+        facts["agents"] = re.findall(r"^(\w+): '(.*)', \w+$", listed[-1].text, re.MULTILINE)
     return facts
 
 

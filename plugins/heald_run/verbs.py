@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
 
 from heald import Host
 from heald.verbs import host_verb, json_option, print_json
-from heald_agent import Agent, TurnOutcome, agents
+from heald_agent import Agent, CwdInvalid, TurnOutcome, agents
 from heald_commands import command_directory
 from heald_query import SessionRecord, session_query
-from heald_run.errors import NothingToContinue, OptionsConflict
-from heald_run.runs import Finished, command, finish, run_task, tell_how_to_go_on
+from heald_run.errors import NothingToContinue, OptionsConflict, TaskEmpty
+from heald_run.runs import Finished, finish, run_task, tell_how_to_go_on
 from heald_run.survey import SURVEY_MODEL, SURVEY_TASK
 from heald_session import SessionId
 
@@ -46,24 +45,27 @@ async def run(
     """
     if latest and session is not None:
         raise OptionsConflict(("--continue", "--session"))
+    if not task.strip():
+        raise TaskEmpty
+    cwd = _directory(Path())
     registry = host.scope.require(agents)
     if latest:
-        session = await _latest(host, Path.cwd())
+        session = await _latest(host, cwd)
     if session is not None:
         agent = await registry.resume(SessionId(session), preset=preset, model=model)
     else:
-        agent = await registry.create(cwd=Path.cwd(), preset=preset, model=model)
+        agent = await registry.create(cwd=cwd, preset=preset, model=model)
     if task.startswith("/"):
         return await _run_command(host, agent, task, as_json=as_json)
     if agent.model is None:
         _say_that_no_model_is_configured(host)
         agent.use_model(SURVEY_MODEL)
-    finished = await _followed(host, agent, task, quiet=as_json)
+    finished = await run_task(host, agent, task, quiet=as_json)
     return _conclude(host, finished, as_json=as_json)
 
 
 @click.command()
-@click.argument("directory", default=".", type=click.Path(path_type=Path, resolve_path=True))
+@click.argument("directory", default=".", type=click.Path(readable=False, path_type=Path))
 @json_option
 @host_verb
 async def demo(host: Host, *, directory: Path, as_json: bool) -> int:
@@ -73,18 +75,9 @@ async def demo(host: Host, *, directory: Path, as_json: bool) -> int:
     the directory holds, and the commands below it look at what was logged.
     """
     registry = host.scope.require(agents)
-    agent = await registry.create(cwd=directory, preset="standard", model=SURVEY_MODEL)
-    finished = await _followed(host, agent, SURVEY_TASK, quiet=as_json)
+    agent = await registry.create(cwd=_directory(directory), preset="standard", model=SURVEY_MODEL)
+    finished = await run_task(host, agent, SURVEY_TASK, quiet=as_json)
     return _conclude(host, finished, as_json=as_json)
-
-
-async def _followed(host: Host, agent: Agent, task: str, *, quiet: bool) -> Finished:
-    try:
-        return await run_task(host, agent, task, quiet=quiet)
-    except asyncio.CancelledError:
-        again = command(host, "run", "--session", agent.session.id, "...")
-        click.echo(f"heald: interrupted; go on with: {again}", err=True)
-        raise
 
 
 def _conclude(host: Host, finished: Finished, *, as_json: bool) -> int:
@@ -94,9 +87,19 @@ def _conclude(host: Host, finished: Finished, *, as_json: bool) -> int:
         if finished.text:
             click.echo(finished.text)
         if finished.outcome != "completed":
-            click.echo(f"heald: the turn {finished.outcome}: {finished.cause}", err=True)
-        tell_how_to_go_on(host, finished.session, err=False)
+            click.echo(f"heald: the turn was not completed: {finished.cause}", err=True)
+        tell_how_to_go_on(host, finished.session)
     return 0 if finished.outcome == "completed" else 1
+
+
+def _directory(path: Path) -> Path:
+    """Return the absolute path of a directory; raise `CwdInvalid` if we are nowhere."""
+    try:
+        return path.resolve()
+    except OSError as error:
+        raise CwdInvalid(
+            str(path), f"the directory you are in is gone ({error.strerror})"
+        ) from error
 
 
 async def _run_command(host: Host, agent: Agent, line: str, *, as_json: bool) -> int:

@@ -11,6 +11,7 @@ import click
 from heald import Host
 from heald_run.hookspecs import progress_feed
 from heald_run.progress import Node, ProgressTree
+from heald_run.report import counted
 from heald_session import Session
 
 
@@ -43,7 +44,7 @@ def _live(tree: ProgressTree) -> Iterator[None]:
     def branch(node: Node) -> Tree:
         line = Text.assemble(
             (node.label, "bold" if node.open else "dim"),
-            (f"  {node.calls} calls  ", "cyan"),
+            (f"  {counted(node.calls, 'call')}  ", "cyan"),
             (node.doing, "" if node.open else "dim"),
             no_wrap=True,
             overflow="ellipsis",

@@ -7,12 +7,16 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import asdict
 
 from heald.testing import CommandRunner
+from heald_run.facts import parse_measured, sum_up
+from heald_run.report import report
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> Any:
@@ -46,14 +50,14 @@ def sources(project: Path) -> Path:
 
 @pytest.mark.usefixtures("sources")
 def test_the_report_tells_true_facts_about_the_directory(heald: CommandRunner) -> None:
-    report = heald("demo").stdout
-    assert "5 files, 17 lines of text" in report
-    assert "Python" in report
-    assert "2 files         14 lines" in report
-    assert "10,240 bytes  picture.bin" in report
-    assert "Open TODO marks: 5" in report
-    assert "src/odd name's.py:2:# FIXME no line end" in report
-    assert "# Looms" in report
+    told = heald("demo").stdout
+    assert "5 files, 17 lines of text" in told
+    assert "Python" in told
+    assert "2 files         14 lines" in told
+    assert "10,240 bytes  picture.bin" in told
+    assert "TODO, FIXME or XXX: 5" in told
+    assert "src/odd name's.py:2:# FIXME no line end" in told
+    assert "# Looms" in told
 
 
 def test_the_directory_is_left_as_it_was(heald: CommandRunner, sources: Path) -> None:
@@ -114,9 +118,9 @@ def test_a_very_large_directory_is_surveyed_in_part_and_the_report_says_so(
 ) -> None:
     for number in range(1_200):
         (project / f"file-{number:04}.py").write_text("pass\n")
-    report = heald("demo").stdout
-    assert "1,000 files, 1,000 lines of text" in report
-    assert "only the first 1,000 files were looked at; there are more" in report
+    told = heald("demo").stdout
+    assert "1,000 files, 1,000 lines of text" in told
+    assert "only the first 1,000 files were looked at; there are more" in told
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can read every file")
@@ -142,6 +146,56 @@ def test_another_directory_can_be_named(
     heald("demo", "../elsewhere")
     sessions = printed(heald("sessions", "list", "--json"))
     assert [session["cwd"] for session in sessions] == [str(elsewhere)]
+
+
+def test_odd_names_and_lines_are_told_as_they_are(heald: CommandRunner, project: Path) -> None:
+    (project / "[a]").write_text("one\n")
+    (project / "facts: {").write_text("two\n")
+    (project / "fed.txt").write_text("a = 1 # TODO\x0cmore\n")
+    (project / "new\nline.py").write_text("pass\n")
+    (project / "link").symlink_to("/etc/passwd")
+    told = heald("demo").stdout
+    assert "3 files, 3 lines of text" in told
+    assert "(1 file with names that are not text were left out)" in told
+    assert "(1 symbolic link left alone)" in told
+    assert "TODO, FIXME or XXX: 1\n" in told
+    assert "root:" not in told
+
+
+def test_the_subagents_of_the_report_are_named_without_a_status(
+    heald: CommandRunner, project: Path
+) -> None:
+    (project / "a.txt").write_text("a\n")
+    done = heald("demo", "--json")
+    children = {child["label"]: child["id"] for child in printed(done)["children"]}
+    assert f"  marks ({children['marks']})" in printed(done)["text"]
+    assert "running" not in printed(done)["text"]
+
+
+def test_a_directory_of_which_nothing_can_be_read_is_reported() -> None:
+    nothing = sum_up([parse_measured("\n==\n==\n")], asked=2, unnamed=0)
+    text = report({"sizes": asdict(nothing)}, max_files=10, max_marks=10)
+    assert "2 files could not be read" in text
+
+
+def test_a_working_directory_that_is_gone_is_said_to_be(
+    project: Path, heald_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEALD_HOME", str(heald_home))
+    gone = project / "gone"
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" -m heald "$@"'
+    for words in (["demo"], ["run", "x"]):
+        done = subprocess.run(
+            ["sh", "-c", script, sys.executable, *words],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "CWD_INVALID" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not gone.exists()
 
 
 @pytest.mark.parametrize("kind", ["missing", "file"])

@@ -7,12 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from heald.testing import CommandRunner
+
+
+def wait_for(path: Path) -> None:
+    """Wait until another process has made a file."""
+    while not path.exists():
+        time.sleep(0.01)
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> Any:
@@ -31,7 +38,7 @@ from heald_models_scripted import Call, Reply, Script, scripts, steps
 class TrialPlugin(Plugin[NoConfig]):
     @implements(scripts)
     def its_scripts(self) -> Iterable[Script]:
-        wait = Call(tool="shell", arguments={"command": "echo waiting; sleep 600"})
+        wait = Call(tool="shell", arguments={"command": "touch waiting; sleep 600"})
         return [
             steps("slow", [Reply(text="I wait.", calls=(wait,)), Reply(text="Waited.")]),
             steps("failing", [Reply(failure="rate_limit")]),
@@ -139,28 +146,51 @@ def test_an_unknown_slash_command_names_the_nearest(heald: CommandRunner) -> Non
     assert "shout" in done.stderr
 
 
+@pytest.mark.parametrize("task", ["", "  \n"])
+def test_an_empty_task_is_refused(heald: CommandRunner, task: str) -> None:
+    assert "TASK_EMPTY" in heald("run", task, code=2).stderr
+    assert printed(heald("sessions", "list", "--json")) == []
+
+
+def test_commands_to_go_on_with_reach_the_same_host(heald: CommandRunner, tmp_path: Path) -> None:
+    patch = tmp_path / "more.toml"
+    patch.write_text('[[patch]]\nrow = "agent"\nconfig.merge = { max_steps = 5 }\n')
+    done = heald("--patch", str(patch), "run", "--model", "scripted:echo", "x")
+    assert f"heald --patch {patch} sessions show" in done.stdout
+
+
+def test_a_session_that_nothing_keeps_is_said_not_to_be_kept(
+    heald: CommandRunner, tmp_path: Path
+) -> None:
+    patch = tmp_path / "none.toml"
+    patch.write_text('[[patch]]\nrow = "persistence"\ndisabled = true\n')
+    done = heald("--patch", str(patch), "run", "--model", "scripted:echo", "x")
+    assert "it was not kept" in done.stdout
+    assert "sessions show" not in done.stdout
+
+
+@pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupted_run_is_aborted_exits_with_130_and_can_go_on(
-    heald: CommandRunner, heald_home: Path, project: Path
+    heald: CommandRunner, heald_home: Path, project: Path, *, as_json: bool
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "heald", "run", "--model", "scripted:slow", "Wait."],
+        [sys.executable, "-m", "heald", "run", "--model", "scripted:slow", "Wait."]
+        + ["--json"] * as_json,
         cwd=project,
         env=os.environ | {"HEALD_HOME": str(heald_home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
-    told = []
-    for line in process.stderr:
-        told.append(line)
-        if "shell" in line:
-            break
+    wait_for(project / "waiting")
     process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "Traceback" not in rest
-    assert "go on with:" in rest
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    if as_json:
+        assert json.loads(out)["outcome"] == "aborted"
+    else:
+        assert "not completed: interrupted" in err
     (session,) = printed(heald("sessions", "list", "--json"))
     events = printed(heald("sessions", "show", session["id"], "--json"))
     assert events[-1]["type"] == "turn/end"
