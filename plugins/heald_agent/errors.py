@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from heald import HealdError, did_you_mean
+
+_REMEDIES: Mapping[str, str] = {
+    "network": "check the server's address and that it can be reached, then try again",
+    "timeout": "check the server's address, or give it more time, and try again",
+    "authentication": "check the key, and that the environment variable it comes from is set",
+    "rate_limit": "wait and try again, or choose another model",
+    "refused": "ask for something else, or choose another model",
+    "invalid_request": "check the model's name and the configuration of the adapter's row",
+    "server": "try again later, or choose another model",
+}
+"""What to do about each kind of failed request, whichever adapter it was."""
 
 
 @attrs.define
@@ -54,7 +67,8 @@ class ModelFailed(HealdError):
     reason: str
 
     def message(self) -> str:
-        return f"model {self.model}: {self.kind}: {self.reason}"
+        remedy = _REMEDIES.get(self.kind, "try again, or choose another model")
+        return f"model {self.model}: {self.kind}: {self.reason.rstrip('.')}; {remedy}"
 
 
 @attrs.define

@@ -16,7 +16,12 @@ class CommandUnknown(HealdError, LookupError):
     known: tuple[str, ...]
 
     def message(self) -> str:
-        return f"no command /{self.name}; {did_you_mean(self.name, self.known)}"
+        if self.known:
+            return f"no command /{self.name}; {did_you_mean(self.name, self.known)}"
+        return (
+            f"no command /{self.name}: the session's preset has no commands; "
+            f"choose another preset, or add the row of a plugin that contributes some"
+        )
 
 
 @attrs.define

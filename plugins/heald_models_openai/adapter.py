@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
-
-import attrs
 
 from heald import CancelToken
 from heald_agent import ModelFailed, ModelReply, ModelRequest, TextDelta
 from heald_models_openai.bodies import body_of
 from heald_models_openai.chunks import Assembly
 from heald_models_openai.errors import OpenAINotInstalled
-from heald_models_openai.failures import kind_of, reason_of
+from heald_models_openai.failures import kind_of, reason_of, said_by
+from heald_models_openai.server import Server
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
@@ -22,20 +21,6 @@ if TYPE_CHECKING:
 
 NO_KEY = "none"
 """Sent to a server of the person's own that may want no key; the client insists on some text."""
-
-
-@attrs.frozen(kw_only=True)
-class Server:
-    """Which server to ask, and as whom."""
-
-    base_url: str | None
-    """None is OpenAI's own."""
-    key: str | None
-    key_variable: str
-    """The environment variable that the key comes from."""
-    timeout: float
-    parameters: Mapping[str, Any]
-    """Put into every request body."""
 
 
 class OpenAIModels:
@@ -61,13 +46,12 @@ class OpenAIModels:
                     if text := assembly.add(chunk):
                         yield TextDelta(text)
         except OpenAIError as error:
-            reason = reason_of(error, self._server.key)
-            raise ModelFailed(_name_of(request), kind_of(error), reason) from error
+            raise self._failed(request, kind_of(error), said_by(error)) from error
         except ValueError as error:
-            reason = f"the server sent what cannot be read: {reason_of(error, self._server.key)}"
-            raise ModelFailed(_name_of(request), "server", reason) from error
+            reason = f"it sent what cannot be read: {said_by(error)}"
+            raise self._failed(request, "server", reason) from error
         if assembly.finish is None:
-            raise ModelFailed(_name_of(request), "network", "the answer broke off")
+            raise self._failed(request, "network", "the answer broke off")
         yield assembly.reply()
 
     async def close(self) -> None:
@@ -94,20 +78,31 @@ class OpenAIModels:
         """Return the client, made with the first request."""
         server = self._server
         if server.key is None and server.base_url is None:
-            reason = f"no key; set {server.key_variable}, or `base_url` for a server of your own"
-            raise ModelFailed(_name_of(request), "authentication", reason)
+            said = "it wants one, and no `base_url` names a server of your own"
+            raise self._failed(request, "authentication", said)
         try:
             openai: Any = await asyncio.to_thread(importlib.import_module, "openai")
         except ImportError as error:
             raise OpenAINotInstalled(_name_of(request)) from error
-        if (client := self._client) is None:
-            client = self._client = openai.AsyncOpenAI(
+        if self._client is None:
+            self._client = self._made(openai, request)
+        return self._client
+
+    def _made(self, openai: Any, request: ModelRequest) -> AsyncOpenAI:
+        server = self._server
+        try:
+            client: AsyncOpenAI = openai.AsyncOpenAI(
                 api_key=server.key or NO_KEY,
-                base_url=server.base_url or "https://api.openai.com/v1",
+                base_url=server.url,
                 timeout=server.timeout,
                 max_retries=0,
             )
+        except Exception as error:  # what is no URL is refused by a class of the client's own
+            raise self._failed(request, "network", said_by(error)) from error
         return client
+
+    def _failed(self, request: ModelRequest, kind: str, said: str) -> ModelFailed:
+        return ModelFailed(_name_of(request), kind, reason_of(said, kind, self._server))
 
 
 def _name_of(request: ModelRequest) -> str:

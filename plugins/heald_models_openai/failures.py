@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heald_models_openai.server import Server
+
 if TYPE_CHECKING:
     from openai import OpenAIError
 
@@ -28,13 +30,24 @@ def kind_of(error: OpenAIError) -> str:
     return "rate_limit" if code in _LIMITS else "server"
 
 
-def reason_of(error: BaseException, secret: str | None) -> str:
-    """Return what the client says in one line, with what caused it, and without the key."""
+def said_by(error: BaseException) -> str:
+    """Return what an error says in one line, with what caused it."""
     parts = [str(error) or type(error).__name__]
     if (cause := error.__cause__) is not None:
         parts.append(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
-    reason = " ".join(" (".join(parts).split()) + ")" * (len(parts) - 1)
-    return reason.replace(secret, "[key]") if secret else reason
+    return " ".join(" (".join(parts).split()) + ")" * (len(parts) - 1)
+
+
+def reason_of(said: str, kind: str, server: Server) -> str:
+    """Return why a request failed: which server, as whom if that is the matter, and what was said.
+
+    The key is not in it, whoever said it.
+    """
+    asked = server.address
+    if kind == "authentication":
+        variable = server.key_variable
+        asked += f" with the key in {variable}" if server.key else f" without a key in {variable}"
+    return server.redacted(f"{asked}: {said}")
 
 
 def _kind_of_status(status: int) -> str:

@@ -9,7 +9,8 @@ import attrs
 
 from heald import Plugin, implements
 from heald_agent import ModelAdapter, models
-from heald_models_openai.adapter import OpenAIModels, Server
+from heald_models_openai.adapter import OpenAIModels
+from heald_models_openai.server import Server
 
 
 @attrs.frozen

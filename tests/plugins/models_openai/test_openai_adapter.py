@@ -185,8 +185,37 @@ async def test_a_refusal_becomes_the_kind_of_failure_it_is(
     assert failure.value.kind == kind
     assert failure.value.model == "openai:tiny-1"
     assert error["message"].replace("k-secret", "[key]") in failure.value.reason
+    assert chat_server.url in failure.value.reason
+    assert ("OPENAI_API_KEY" in failure.value.reason) is (kind == "authentication")
     assert "k-secret" not in str(failure.value)
     assert len(chat_server.bodies) == 1
+
+
+@pytest.mark.parametrize("key", ["k", "none"])
+async def test_a_key_that_is_a_mere_placeholder_leaves_the_text_alone(
+    heald_host: HostFactory, chat_server: Any, key: str
+) -> None:
+    chat_server.refuse(401, {"message": "bad key, there is none like it"})
+    config = {"base_url": chat_server.url}
+    async with adapter(heald_host, config, {"OPENAI_API_KEY": key}) as model:
+        with pytest.raises(ModelFailed, match="bad key, there is none like it"):
+            await ask(model)
+
+
+async def test_a_refused_key_is_told_of_by_the_variable_it_came_from(
+    heald_host: HostFactory, chat_server: Any
+) -> None:
+    config = {"base_url": chat_server.url, "api_key_env": "MY_KEY"}
+    said = []
+    for env in ({"MY_KEY": "k-secret"}, {}):
+        chat_server.refuse(401, {"message": "no"})
+        async with adapter(heald_host, config, env) as model:
+            with pytest.raises(ModelFailed) as failure:
+                await ask(model)
+        said.append(str(failure.value))
+    assert f"{chat_server.url} with the key in MY_KEY: " in said[0]
+    assert f"{chat_server.url} without a key in MY_KEY: " in said[1]
+    assert all("; check the key, and that the environment variable" in text for text in said)
 
 
 async def test_an_error_inside_a_stream_is_a_failure(
@@ -221,11 +250,27 @@ async def test_a_stream_that_ends_without_a_reason_broke_off(
     assert failure.value.kind == "network"
 
 
-async def test_nobody_listening_is_a_network_failure(heald_host: HostFactory) -> None:
-    async with adapter(heald_host, {"base_url": "http://127.0.0.1:9/v1"}) as model:
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1"),
+        ("http://me:secret@127.0.0.1:9/v1?key=secret", "http://127.0.0.1:9/v1"),
+        ("127.0.0.1:9", "127.0.0.1:9"),
+        ("http://me:secret@[::1", "http://[::1"),
+    ],
+)
+async def test_a_server_that_cannot_be_reached_is_named_and_is_a_network_failure(
+    heald_host: HostFactory, url: str, shown: str
+) -> None:
+    async with adapter(heald_host, {"base_url": url}) as model:
         with pytest.raises(ModelFailed) as failure:
             await ask(model)
     assert failure.value.kind == "network"
+    assert failure.value.reason.startswith(f"{shown}: ")
+    assert "secret" not in str(failure.value)
+    assert str(failure.value).endswith(
+        "check the server's address and that it can be reached, then try again"
+    )
 
 
 async def test_a_server_that_says_nothing_times_out(
@@ -271,9 +316,10 @@ async def test_a_cancelled_token_ends_the_stream_at_its_next_piece(
 
 async def test_without_a_key_the_default_server_is_not_asked(heald_host: HostFactory) -> None:
     async with adapter(heald_host, {"api_key_env": "MY_KEY"}) as model:
-        with pytest.raises(ModelFailed, match="MY_KEY") as failure:
+        with pytest.raises(ModelFailed, match="without a key in MY_KEY") as failure:
             await ask(model)
     assert failure.value.kind == "authentication"
+    assert "base_url" in failure.value.reason
 
 
 async def test_the_environment_names_the_server(heald_host: HostFactory, chat_server: Any) -> None:
