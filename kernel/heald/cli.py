@@ -7,7 +7,8 @@ list` and `compose` answer at once, and work when every plugin is broken.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +19,8 @@ from importlib_metadata import EntryPoint
 
 from heald.discovery import VERBS, Discovery, Found
 from heald.errors import HealdError, NameConflict, NotFound, VerbBroken, describe
-from heald.verbs import INTERRUPTED, Invocation
+from heald.output import Output
+from heald.verbs import Invocation
 
 KERNEL = "heald (the kernel)"
 _OWN = {
@@ -26,6 +28,8 @@ _OWN = {
     "plugins.list": "heald.plugins_verb:list_plugins",
 }
 """The kernel's verbs, in the form that installed ones have; no other may take their names."""
+_SHOWN = 3
+"""How many verbs of a group its line of help names, so that it stays one line."""
 
 
 class VerbUnknown(NotFound):
@@ -62,9 +66,13 @@ class VerbGroup(click.Group):
         if not below:
             return None
         if not leaves:
-            names = ", ".join(sorted({path.partition(".")[0] for path, _ in below}))
+            names = sorted({path.partition(".")[0] for path, _ in below})
+            shown = ", ".join(names[:_SHOWN] + ["..."] * (len(names) > _SHOWN))
             return VerbGroup(
-                lambda: below, name=cmd_name, help=f"Verbs: {names}.", no_args_is_help=True
+                lambda: below,
+                name=cmd_name,
+                short_help=f"{shown}: see `{ctx.command_path} {cmd_name} --help`",
+                no_args_is_help=True,
             )
         if len(below) > 1:
             owners = sorted({found.distribution for _, found in below})
@@ -97,11 +105,11 @@ def _loaded(name: str, found: Found) -> click.Command:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a broken verb must not hide the others
-        reason = describe(error)
+        reason = f"does not import: {describe(error)}"
     else:
         if isinstance(command, click.Command):
             return command
-        reason = f"{found.value} is not a click command"
+        reason = f"is not a click command: {found.value}"
     return _refusing(name, VerbBroken(found.name.replace(".", " "), found.distribution, reason))
 
 
@@ -139,7 +147,7 @@ def build(discovery: Discovery) -> click.Command:
 
     def verbs() -> list[tuple[str, Found]]:
         own = [Found(n, v, KERNEL, "", EntryPoint(n, v, VERBS)) for n, v in _OWN.items()]
-        return [(found.name, found) for found in (*own, *discovery.every(VERBS))]
+        return [(found.name, found) for found in (*own, *_with_paths(discovery.every(VERBS)))]
 
     return VerbGroup(
         verbs,
@@ -173,6 +181,16 @@ def build(discovery: Discovery) -> click.Command:
     )
 
 
+def _with_paths(entries: Iterable[Found]) -> Iterator[Found]:
+    """Leave out entry points whose names are no path of words, and say so."""
+    for found in entries:
+        if all(found.name.split(".")):
+            yield found
+        else:
+            place = f"the entry point {found.name!r} of distribution {found.distribution}"
+            click.echo(f"heald: {place} is no verb: its name has an empty word", err=True)
+
+
 def _tell_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         click.echo(f"heald {importlib_metadata.version('heald')}")
@@ -181,18 +199,38 @@ def _tell_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
-    sys.exit(_run(args))
+    output: Any = None if sys.stdout is None else Output(sys.stdout)
+    with redirect_stdout(output):
+        sys.exit(_run(args))
 
 
 def _run(args: list[str] | None) -> int:
+    """Run the command line and tell how it failed; return the exit code."""
     try:
         result = build(Discovery()).main(args, prog_name="heald", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except HealdError as error:
-        click.echo(f"heald: {error.code}: {error}", err=True)
-        return error.exit_code
+        return _failed(error.exit_code, f"{error.code}: {error}")
+    except click.exceptions.NoArgsIsHelpError as error:
+        return _failed(error.exit_code, error.format_message(), mark="")
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return _failed(error.exit_code, _sentence(error))
+    except (click.Abort, KeyboardInterrupt) as error:
+        return _failed(getattr(error, "exit_code", 130), "interrupted")
+    except BrokenPipeError:
+        return 1
     return result if isinstance(result, int) else 0
+
+
+def _failed(code: int, text: str, *, mark: str = "heald: ") -> int:
+    click.echo(f"{mark}{text}", err=True)
+    return code
+
+
+def _sentence(error: click.ClickException) -> str:
+    if not isinstance(error, click.UsageError):
+        return error.format_message()
+    sentence = " ".join(error.format_message().split()).removesuffix(".")
+    command = error.ctx.command_path if error.ctx is not None else "heald"
+    return f"USAGE: {sentence}; see `{command} --help`"

@@ -84,6 +84,10 @@ def _parse(content: bytes, label: str) -> dict[str, Any]:
         line = content.count(b"\n", 0, error.start) + 1
         raise _invalid("LAYER_SYNTAX", f"not UTF-8 (at line {line})", label) from error
     except tomllib.TOMLDecodeError as error:
+        last = content.removesuffix(b"\n").count(b"\n") + 1
+        reason = str(error).replace("at end of document", f"at line {last}")
+        raise _invalid("LAYER_SYNTAX", f"not TOML: {reason}", label) from error
+    except ValueError as error:  # a number of more digits than Python reads
         raise _invalid("LAYER_SYNTAX", f"not TOML: {error}", label) from error
     except RecursionError as error:
         raise _too_deep(label) from error

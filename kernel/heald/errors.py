@@ -246,7 +246,7 @@ class NameConflict(HealdError):
 
 @attrs.define
 class VerbBroken(HealdError):
-    """A verb is installed but cannot be imported."""
+    """A verb is installed but cannot be used."""
 
     code: ClassVar[str] = "VERB_BROKEN"
     verb: str
@@ -254,11 +254,23 @@ class VerbBroken(HealdError):
     reason: str
 
     def message(self) -> str:
-        """Say whose the verb is and what its import raised."""
+        """Say whose the verb is and what is wrong with it."""
         return (
-            f"{self.verb!r} of distribution {self.distribution} does not import: {self.reason}; "
+            f"{self.verb!r} of distribution {self.distribution} {self.reason}; "
             "repair or uninstall that distribution"
         )
+
+
+@attrs.define
+class OutputFailed(HealdError):
+    """Standard output did not take what was to be printed."""
+
+    code: ClassVar[str] = "OUTPUT_FAILED"
+    reason: str
+
+    def message(self) -> str:
+        """Give the system's reason."""
+        return f"standard output cannot be written: {self.reason}; make room, or send it elsewhere"
 
 
 @attrs.define

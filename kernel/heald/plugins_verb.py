@@ -14,12 +14,14 @@ from heald.verbs import Invocation, json_option, print_json, print_table
 
 @click.command("list")
 @json_option
-@click.pass_obj
-def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
+@click.pass_context
+def list_plugins(context: click.Context, *, as_json: bool) -> None:
     """List every installed plugin, whose it is, and the host rows that use it.
 
-    Imports none of them, so it works when they are broken.
+    Imports none of them, so it works when they are broken. What is wrong with names or layers is
+    told beside the list, and makes the exit code 1.
     """
+    invocation = context.ensure_object(Invocation)
     discovery = invocation.discovery
     rows = _rows_by_plugin(invocation)
     found = discovery.every(PLUGINS)
@@ -33,33 +35,35 @@ def list_plugins(invocation: Invocation, *, as_json: bool) -> None:
                     "distribution": item.distribution,
                     "version": item.version,
                     "entry_point": item.value,
-                    "rows": rows.get(item.name, []),
+                    "rows": None if rows is None else rows.get(item.name, []),
                 }
                 for item in found
             ]
         )
-        return
-    print_table(
-        ("plugin", "distribution", "entry point", "host rows"),
-        (
+    else:
+        print_table(
+            ("plugin", "distribution", "entry point", "host rows"),
             (
-                f.name,
-                f"{f.distribution} {f.version}",
-                f.value,
-                ", ".join(rows.get(f.name, [])) or "-",
-            )
-            for f in found
-        ),
-    )
+                (
+                    f.name,
+                    f"{f.distribution} {f.version}",
+                    f.value,
+                    "?" if rows is None else ", ".join(rows.get(f.name, [])) or "-",
+                )
+                for f in found
+            ),
+        )
+    context.exit(1 if rows is None or discovery.conflicts else 0)
 
 
-def _rows_by_plugin(invocation: Invocation) -> dict[str, list[str]]:
+def _rows_by_plugin(invocation: Invocation) -> dict[str, list[str]] | None:
+    """Return the ids of the host's enabled rows by plugin; None if the layers do not tell."""
     try:
         rows = stack(invocation.read_profile().layers, os.environ).rows
     except HealdError as error:
         click.echo(f"heald: {error.code}: {error}", err=True)
         click.echo("heald: the host rows are not known until that is mended", err=True)
-        return {}
+        return None
     by_plugin: dict[str, list[str]] = {}
     for row in rows:
         if not row.disabled:

@@ -53,7 +53,9 @@ def heald_host(heald_home: Path) -> HostFactory:
     from heald import open_host  # noqa: PLC0415 - a test run that needs no host pays nothing
 
     def factory(**options: Any) -> AbstractAsyncContextManager[Host]:
-        defaults: dict[str, Any] = {"home": heald_home, "env": {}, "strict": True}
+        if options.get("home") is None:
+            options["home"] = heald_home  # never the person's
+        defaults: dict[str, Any] = {"env": {}, "strict": True}
         return open_host(**defaults | options)
 
     return factory

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-INTERRUPTED = 130
-"""The exit code of a process that the person interrupted: 128 + SIGINT."""
-
 
 @attrs.frozen
 class Invocation:
@@ -71,21 +68,25 @@ def host_verb(
     """Turn an async function of a host into a click callback.
 
     Failed rows are told on standard error. The function's result is the exit code. Ctrl-C cancels
-    the function, which may finish what must be finished, and the process exits with 130.
+    the function, which may finish what must be finished, and the process exits with 130. SIGTERM
+    and SIGHUP do the same, with 128 and the signal's number.
     """
     import asyncio  # noqa: PLC0415 - the kernel's own verbs run no host
+
+    from heald.interrupts import Interrupts  # noqa: PLC0415 - as asyncio
 
     def callback(*args: P.args, **kwargs: P.kwargs) -> None:
         context = click.get_current_context()
         invocation = context.find_object(Invocation) or Invocation()
 
-        async def main() -> int | None:
+        async def main(interrupts: Interrupts) -> int | None:
+            interrupts.cancel_with(asyncio.current_task())
             async with invocation.open_host() as host:
-                result = await function(host, *args, **kwargs)
-            task = asyncio.current_task()
-            return INTERRUPTED if task is not None and task.cancelling() else result
+                return await function(host, *args, **kwargs)
 
-        context.exit(asyncio.run(main()) or 0)
+        with Interrupts() as interrupts:
+            code = asyncio.run(main(interrupts))
+        context.exit(code or 0)
 
     return update_wrapper(callback, function)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -114,15 +115,18 @@ class Site:
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *args: str) -> subprocess.Popen[str]:
+    def start(self, *args: str, ignoring: signal.Signals | None = None) -> subprocess.Popen[str]:
         """Start the command line and leave it running; it can be interrupted.
 
         Whoever runs the tests in the background has interrupts ignored, and a process inherits it.
         """
         heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        if ignoring is not None:
+            heed += f"; signal.signal({int(ignoring)}, signal.SIG_IGN)"
         return subprocess.Popen(
             [sys.executable, "-c", f"{heed}; from heald.cli import main; main()", *args],
             env=self.environ(None),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

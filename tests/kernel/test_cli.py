@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,36 @@ async def polite(host):
         return 0
 
 @click.command()
+@host_verb
+async def linger(host):
+    "Wait to be interrupted, and take until a line is read to end."
+    try:
+        print("waiting", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        print("ending", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        print("tidied", flush=True)
+
+@click.command()
+@host_verb
+async def hog(host):
+    "Never let the event loop go on."
+    print("waiting", flush=True)
+    while sys.stdin.readline():
+        print("going on", flush=True)
+
+@click.command()
+@host_verb
+async def stumble(host):
+    "Fail when interrupted."
+    try:
+        print("waiting", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        raise RuntimeError("boom")
+
+@click.command()
 def pour():
     "Print without end."
     while True:
@@ -76,7 +107,7 @@ PROFILE = '[[rows]]\nid = "{0}"\nplugin = "{0}"\n'
 def woven(site: Site) -> Site:
     """Install verbs and a profile of one row."""
     site.plugin("idle", "async def stop(self): print('stopped', flush=True)")
-    names = ("weave", "wait", "polite", "pour", "drip", "crash")
+    names = re.findall(r"^(?:async )?def (\w+)", VERBS, re.MULTILINE)
     site.install(
         "heald-verbs",
         {"verbs_of_it.py": VERBS},
@@ -123,7 +154,7 @@ def test_the_console_script_is_the_same_command() -> None:
             )
         )
     )
-    assert script.value == "heald.cli:main"
+    assert script.value == "heald.__main__:main"
 
 
 def test_plugins_list_says_whose_each_is_and_which_rows_use_it(woven: Site) -> None:
@@ -148,13 +179,26 @@ def test_plugins_list_works_when_the_layers_are_broken_and_names_conflict(woven:
     (woven.home / "heald.toml").write_text("x = \n")
     woven.install("other", {}, plugins={"idle": "x:Y"})
     ran = woven.run("plugins", "list", "--json")
-    assert ran.code == 0
-    assert [p["distribution"] for p in json.loads(ran.out) if p["name"] == "idle"] == [
-        "heald-idle",
-        "other",
-    ]
+    assert ran.code == 1
+    listed = [p for p in json.loads(ran.out) if p["name"] == "idle"]
+    assert [p["distribution"] for p in listed] == ["heald-idle", "other"]
+    assert [p["rows"] for p in listed] == [None, None]
     assert "LAYER_SYNTAX" in ran.err
     assert "NAME_CONFLICT: plugin 'idle' comes from heald-idle and other" in ran.err
+
+
+@pytest.mark.parametrize("broken", ["layers", "names"])
+def test_plugins_list_exits_with_1_if_it_could_not_tell_everything(
+    woven: Site, broken: str
+) -> None:
+    if broken == "layers":
+        (woven.home / "heald.toml").write_text("x = \n")
+    else:
+        woven.install("other", {}, plugins={"idle": "x:Y"})
+    ran = woven.run("plugins", "list")
+    assert ran.code == 1
+    (line,) = (line for line in ran.out.splitlines() if "heald_idle:IdlePlugin" in line)
+    assert line.split()[-1] == ("?" if broken == "layers" else "idle")
 
 
 def test_compose_shows_each_row_and_field_with_its_origin_and_no_secret(woven: Site) -> None:
@@ -191,6 +235,8 @@ def test_compose_shows_each_row_and_field_with_its_origin_and_no_secret(woven: S
         ('[[patch]]\nrow = "idel"\ndisabled = true', ["ROW_UNKNOWN", "row idel", "'idle'"]),
         ('[[patch]]\nrow = "idle"\nplugin = "idel"', ["PLUGIN_UNKNOWN", "row idle", "'idle'"]),
         ("x = [\n\n!", ["LAYER_SYNTAX", "line 3"]),
+        ("x = [\n1,\n", ["LAYER_SYNTAX", "(at line 2)"]),
+        ("x = [", ["LAYER_SYNTAX", "(at line 1)"]),
         ('[[patch]]\nrow = "idle"\nconfig.k = "${env:NOPE}"', ["ENV_UNSET", "config.k", "NOPE"]),
     ],
 )
@@ -245,17 +291,20 @@ def test_failed_rows_are_told_on_stderr_by_a_verb_that_composes_and_strict_refus
         (("lom",), "heald: NOT_FOUND: no verb 'lom'; did you mean 'loom'?"),
         (("loom", "weav"), "heald: NOT_FOUND: no verb 'weav'; did you mean 'weave'?"),
         (("plugins", "lits"), "heald: NOT_FOUND: no verb 'lits'; did you mean 'list'?"),
-        (("loom", "weave"), "Missing argument 'WHAT'"),
-        (("loom", "weave", "fine", "--jsn"), "No such option '--jsn"),
-        (("--nope",), "No such option '--nope"),
+        (("loom", "weave"), "heald: USAGE: Missing argument 'WHAT'; see `heald loom weave --help`"),
+        (("loom", "weave", "fine", "--jsn"), "heald: USAGE: No such option"),
+        (("loom", "weave", "fine", "--jsn"), "see `heald loom weave --help`"),
+        (("--nope",), "heald: USAGE: No such option"),
+        (("--home",), "requires an argument; see `heald --help`"),
     ],
 )
-def test_wrong_usage_exits_with_2_and_says_what_was_meant(
+def test_wrong_usage_exits_with_2_and_says_in_one_line_what_was_meant(
     woven: Site, args: tuple[str, ...], words: str
 ) -> None:
     ran = woven.run(*args)
     assert (ran.code, ran.out) == (2, "")
-    assert words in ran.err.replace("option: --", "option '--")  # as an older click has it
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
 
 
 def test_an_error_is_told_on_stderr_with_its_code(woven: Site) -> None:
@@ -270,7 +319,8 @@ def test_help_lists_every_verb_and_no_arguments_is_help(woven: Site) -> None:
     for word in ("compose", "plugins", "loom", "HEALD_HOME", "--strict"):
         assert word in ran.out
     inner = woven.run("loom", "--help")
-    assert "weave   Weave WHAT." in inner.out
+    assert re.search(r"weave +Weave WHAT\.", inner.out)
+    assert re.search(r"loom +crash, drip, hog, \.\.\.: see `heald loom --help`\n", ran.out)
     bare = woven.run()
     assert bare.code == 2
     assert "compose" in bare.out + bare.err
@@ -288,7 +338,7 @@ def test_a_broken_verb_is_shown_as_such_and_fails_alone(woven: Site) -> None:
     assert (
         "torn (broken: 'torn' of distribution heald-torn does not import: SystemExit: boom" in shown
     )
-    assert "odd (broken: " in shown
+    assert "odd (broken: 'odd' of distribution heald-torn is not a click command: odd:verb" in shown
     assert "loom" in shown
     for args in (("torn",), ("torn", "--help"), ("torn", "x", "--y=z"), ("gone", "away")):
         failed = woven.run(*args)
@@ -296,6 +346,16 @@ def test_a_broken_verb_is_shown_as_such_and_fails_alone(woven: Site) -> None:
         assert failed.err.startswith("heald: VERB_BROKEN: ")
         assert "Traceback" not in failed.err
     assert woven.run("loom", "weave", "fine").code == 0
+
+
+def test_a_verb_whose_name_is_no_path_is_told_of_once_and_passed_over(woven: Site) -> None:
+    woven.install("odd", {}, verbs={"": "x:y", "loom.": "x:y", "a..b": "x:y", ".c": "x:y"})
+    ran = woven.run("loom", "weave", "fine")
+    assert ran.code == 0
+    told = [line for line in ran.err.splitlines() if "distribution odd" in line]
+    assert len(told) == 4
+    assert all(line.startswith("heald: ") for line in told)
+    assert not re.search(r"^ +a\b", woven.run("--help").out.partition("Commands:")[2], re.MULTILINE)
 
 
 def test_a_verb_of_two_distributions_is_an_error_naming_both_and_the_others_work(
@@ -337,16 +397,115 @@ def test_the_kernels_verbs_cannot_be_taken_over(woven: Site) -> None:
     assert woven.run("plugins", "count").code == 1
 
 
+INTERRUPTED = "heald: interrupted\n"
+AGAIN = "heald: still ending what was running; press Ctrl-C {} to stop at once\n"
+
+
+@pytest.mark.parametrize(
+    ("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 @pytest.mark.parametrize(("verb", "out"), [("wait", "tidied\nstopped\n"), ("polite", "stopped\n")])
-def test_an_interrupt_lets_the_verb_and_the_rows_end_and_exits_with_130(
-    woven: Site, verb: str, out: str
+def test_an_interrupt_lets_the_verb_and_the_rows_end(
+    woven: Site, verb: str, out: str, signum: signal.Signals, code: int
 ) -> None:
     with woven.start("loom", verb) as process:
         assert process.stdout
         assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signum)
+        told, errors = process.communicate()
+    assert (process.returncode, told, errors) == (code, out, INTERRUPTED)
+
+
+@pytest.mark.parametrize("further", [0, 1, 2])
+def test_further_interrupts_are_answered_and_what_was_running_still_ends(
+    woven: Site, further: int
+) -> None:
+    answers = [AGAIN.format("2 more times"), AGAIN.format("once more")][:further]
+    with woven.start("loom", "linger") as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "ending\n"
+        for answer in answers:
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.readline() == answer
+        told, errors = process.communicate("\n")
+    assert (process.returncode, told, errors) == (130, "tidied\nstopped\n", INTERRUPTED)
+
+
+def test_the_third_further_interrupt_stops_at_once_even_what_blocks_the_event_loop(
+    woven: Site,
+) -> None:
+    with woven.start("loom", "hog") as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == "waiting\n"
+        for signum in (signal.SIGINT, signal.SIGTERM):  # the second is no further press
+            process.send_signal(signum)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "going on\n"
+        told = []
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            told.append(process.stderr.readline())
+        process.communicate()
+    last = "heald: stopped at once\n"
+    assert told == [AGAIN.format("2 more times"), AGAIN.format("once more"), last]
+    assert process.returncode == 130
+
+
+def test_what_a_verb_raises_when_interrupted_is_told_in_one_line(woven: Site) -> None:
+    with woven.start("loom", "stumble") as process:
+        assert process.stdout
+        assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
         told, errors = process.communicate()
-    assert (process.returncode, told, errors.strip()) == (130, out, "")
+    assert (process.returncode, told) == (130, "stopped\n")
+    assert errors == f"heald: failed while ending: RuntimeError: boom\n{INTERRUPTED}"
+
+
+def test_a_hangup_that_whoever_started_us_ignores_stays_ignored(woven: Site) -> None:
+    with woven.start("loom", "linger", ignoring=signal.SIGHUP) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        process.communicate("\n")
+    assert process.returncode == 143
+
+
+def test_an_interrupt_before_anything_is_imported_is_quiet(woven: Site) -> None:
+    (woven.path / "click.py").write_text("raise KeyboardInterrupt")
+    ran = woven.run("--version")
+    assert (ran.code, ran.out, ran.err) == (130, "", INTERRUPTED)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "args", [("plugins", "list"), ("--version",), ("--help",), ("loom", "weave", "fine", "--json")]
+)
+def test_output_that_cannot_be_written_is_an_error(
+    woven: Site, args: tuple[str, ...], unbuffered: str
+) -> None:
+    woven.plugin("quiet")
+    (woven.home / "profiles/default/heald.toml").write_text(PROFILE.format("quiet"))
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - it is no file
+        ran = subprocess.run(
+            [sys.executable, "-m", "heald", *args],
+            env=woven.environ({"PYTHONUNBUFFERED": unbuffered}),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "heald: OUTPUT_FAILED: standard output cannot be written: No space left on device; "
+        "make room, or send it elsewhere\n"
+    )
 
 
 @pytest.mark.parametrize("verb", ["pour", "drip"])
@@ -372,7 +531,7 @@ def test_a_home_that_is_a_file_is_refused_with_a_code(woven: Site) -> None:
         "name a directory with --home or HEALD_HOME\n"
     )
     assert woven.run("--home", str(file), "compose").code == 2
-    assert woven.run("plugins", "list", env={"HEALD_HOME": str(file)}).code == 0
+    assert "heald-idle" in woven.run("plugins", "list", env={"HEALD_HOME": str(file)}).out
 
 
 def test_options_before_the_verb_choose_home_profile_and_patches(woven: Site) -> None:

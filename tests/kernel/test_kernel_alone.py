@@ -41,3 +41,10 @@ async def test_the_host_composes_without_any_one_row_and_its_dependants(
     async with heald_host(rows=rows) as host:
         mounted = {row.id for row in host.composition.mounted}
         assert mounted == {row.id for row in DEFAULT if not row.disabled} - off
+
+
+async def test_a_host_of_a_test_lives_in_the_tests_own_home_if_none_is_named(
+    heald_host: HostFactory, heald_home: Path
+) -> None:
+    async with heald_host(home=None, rows=[]) as host:
+        assert host.home == heald_home
