@@ -108,6 +108,13 @@ def package(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def crash(session: nox.Session) -> None:
+    """Kill, cut, flip and fill the disk as often as we promise, on one Python."""
+    session.install("-e", ".", *groups("test"))
+    session.run(*PYTEST, "-m", "crash", "--timeout=3600", *session.posargs)
+
+
+@nox.session(default=False)
 def benchmarks(session: nox.Session) -> None:
     """Measure what the project claims, once for a person and once for a program."""
     session.install("-e", ".", *groups("test"))

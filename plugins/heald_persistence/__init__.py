@@ -1,6 +1,12 @@
 """Storage: what keeps session logs, leases them to one writer, and reads them back."""
 
-from heald_persistence.contracts import LogWriter, SessionPersistence, StoredLog, StoredSession
+from heald_persistence.contracts import (
+    Damage,
+    LogWriter,
+    SessionPersistence,
+    StoredLog,
+    StoredSession,
+)
 from heald_persistence.errors import (
     FormatTooNew,
     LogChanged,
@@ -13,6 +19,7 @@ from heald_persistence.errors import (
 from heald_persistence.hookspecs import session_persistence
 
 __all__ = [
+    "Damage",
     "FormatTooNew",
     "LogChanged",
     "LogWriter",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 import attrs
 
@@ -21,6 +21,24 @@ class StoredSession:
     header: Header | None
     cut: LogOffset | None = None
     problem: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Damage:
+    """A part of a stored log that cannot be read, or should not be there."""
+
+    kind: Literal["frame", "zone_map", "line", "tail_header", "header", "missing", "blob"]
+    file: str
+    """The file it is in, relative to the session's place."""
+    offset: int
+    """Where in the file it begins, in bytes."""
+    first: LogOffset
+    """Where in the log it begins, as far as what surrounds it tells."""
+    count: int | None
+    """How many events are lost; 0 if none is, None if that cannot be told."""
+    types: frozenset[str] | None
+    """Which types of event it may have held; None is any."""
+    reason: str
 
 
 class StoredLog(Protocol):
@@ -60,11 +78,14 @@ class StoredLog(Protocol):
         stop: LogOffset | None = None,
         *,
         types: Collection[str] | None = None,
+        on_damage: Callable[[Damage], None] | None = None,
         cancel: CancelToken | None = None,
     ) -> AsyncIterator[Sequence[Event]]:
         """Yield events of the range in order, in batches of the backend's choice.
 
-        With `types`, only events of these types, reading no more than holds them.
+        With `types`, only events of these types, reading no more than holds them. Damage that may
+        have held a wanted event raises `SessionDamaged`; with `on_damage` it is told of instead, in
+        its place between the batches, and reading goes on behind it.
         """
         ...
 
@@ -94,7 +115,8 @@ class LogWriter(Protocol):
     def append(self, events: Sequence[Event]) -> None:
         """Queue events that continue the log.
 
-        Raises `SessionNotSaved` when the queue is full, or `LogChanged`; then none was queued.
+        Raises `SessionNotSaved` when the queue is full, `LogChanged`, or `EventInvalid` for data
+        that is larger than the backend can keep; then none was queued.
         """
         ...
 
@@ -137,9 +159,51 @@ class SessionPersistence(Protocol):
         """
         ...
 
+    async def fork(self, source: SessionId, cut: LogOffset, header: Header) -> LogWriter:
+        """Take a new session's place, to begin with the first `cut` events of a stored one.
+
+        Those events must be durable in the source, which may have a writer. The writer appends from
+        `cut` on. Its first `flush`, even with nothing queued, stores the inherited events and those
+        appended before all together or not at all; until then nothing is stored and `flushed` is 0.
+        A cut of 0 is what `create` does. Raises `SessionIdTaken`, `SessionNotFound`,
+        `SessionDamaged` or `FormatTooNew`.
+        """
+        ...
+
     async def open(self, id: SessionId) -> LogWriter:  # noqa: A002
         """Take a stored session to go on writing it, after its last whole event.
 
         Raises `SessionNotFound`, `SessionBusy`, `SessionDamaged` or `FormatTooNew`.
         """
+        ...
+
+    async def verify(
+        self,
+        id: SessionId,  # noqa: A002
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Sequence[Damage]:
+        """Read all of a stored session and return what is wrong with it; changes nothing."""
+        ...
+
+    async def salvage(self, id: SessionId) -> Sequence[Damage]:  # noqa: A002
+        """Make a damaged session writable again from what can be read of it.
+
+        What is replaced is kept beside it. Returns what was wrong. Raises `SessionBusy`.
+        """
+        ...
+
+    async def delete(self, id: SessionId) -> None:  # noqa: A002
+        """Move a stored session to the trash. Raises `SessionNotFound` or `SessionBusy`."""
+        ...
+
+    async def restore(self, id: SessionId) -> None:  # noqa: A002
+        """Bring back the session that was deleted last under this id.
+
+        Raises `SessionNotFound`, or `SessionIdTaken` if the place is occupied.
+        """
+        ...
+
+    async def trashed(self) -> Sequence[StoredSession]:
+        """List what `restore` could bring back, latest first."""
         ...

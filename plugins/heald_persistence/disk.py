@@ -40,6 +40,11 @@ def write(fd: int, data: bytes) -> None:
         view = view[written:]
 
 
+def truncate(fd: int, size: int) -> None:
+    """Cut a file's end off."""
+    os.ftruncate(fd, size)
+
+
 def sync(fd: int) -> None:
     """Wait until a file's data is on the medium."""
     if _FULL_SYNC is not None:
@@ -55,6 +60,11 @@ def sync_directory(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def link(old: Path, new: Path) -> None:
+    """Give a file another name beside its own, which must be free."""
+    os.link(old, new)
 
 
 def rename(old: Path, new: Path) -> None:

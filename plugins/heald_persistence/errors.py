@@ -45,7 +45,10 @@ class SessionDamaged(HealdError):
     reason: str
 
     def message(self) -> str:
-        return f"session {self.id!r} is damaged: {self.reason}; its files are left as they are"
+        return (
+            f"session {self.id!r} is damaged: {self.reason}; what is left can be read, and "
+            "`heald sessions salvage` makes it writable again"
+        )
 
 
 @attrs.define

@@ -1,45 +1,15 @@
-r"""Where a session's files are and what is in them.
+"""Where a session's files are, and what its header file holds.
 
-A session is one directory ``NAME`` under the root (``HEALD_HOME/sessions``), mode 0700, its files
-0600. ``NAME`` is the session's id if that matches ``[A-Za-z0-9_-]{1,100}``; else it is ``~`` and
-the lowercase hexadecimal SHA-256 of the id in UTF-8. Names that begin with a dot are sessions in
-the making: they are not sessions yet, and nothing in them was acknowledged.
-
-``session.json``
-    Written once. One JSON object and a newline: ``header``, the members of `heald_session.Header`
-    (those that have their default are absent), and ``inherited_event_count``, the cut. A reader
-    refuses a ``header.version`` greater than it knows.
-
-``tail.jsonl``
-    Lines of JSON, each ended by ``\n``. The first is the tail's header: ``log_id`` (that of
-    ``session.json``), ``base`` (the offset of the tail's first event) and ``sealed`` (how many
-    bytes of sealed log come before it). Every further line is one event: ``seq``, ``type``,
-    ``time``, ``data``, and where they apply ``v``, ``required``, ``surface``, ``sources``. ``seq``
-    begins at ``base`` and grows by one a line. The last member of every line is ``sum``: eight
-    lowercase hexadecimal digits of the CRC-32 (that of zlib) of the line's bytes before
-    ``,"sum":``.
-
-    What follows the last whole line was never acknowledged: bytes without a newline, one last line
-    whose checksum is wrong, or zeros. A line that is wrong with whole lines after it is damage. The
-    file grows at its end only; whatever else changes it puts a new file in its place by rename.
-
-    This form is written with ``base`` 0 and ``sealed`` 0. A reader that does not know sealed logs
-    refuses other values: it would take a part for the whole.
-
-``lock``
-    The writer holds ``flock(LOCK_EX)`` on it for as long as it may write, and lets it go by closing
-    the file. Its text, a JSON object of ``pid``, ``host`` and ``since`` (milliseconds since the
-    epoch), is for messages only: without the lock it means nothing.
-
-``quarantine/``
-    What was found after the last whole line, moved here before anything else was written.
+The page *The format of a session's log* in the reference says of every byte what it means.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +46,16 @@ class Place:
         return self.path / "tail.jsonl"
 
     @property
+    def log(self) -> Path:
+        """The file that holds the sealed events, which come before those of the tail."""
+        return self.path / "log.jsonl.zst"
+
+    @property
+    def index(self) -> Path:
+        """The file that repeats what the zone maps say."""
+        return self.path / "log.idx"
+
+    @property
     def lock(self) -> Path:
         """The file whose lock is the right to write."""
         return self.path / "lock"
@@ -84,6 +64,10 @@ class Place:
     def quarantine(self) -> Path:
         """The directory of what was found and never acknowledged."""
         return self.path / "quarantine"
+
+    def leavings(self) -> list[Path]:
+        """Return the files that a dead writer was making; only who has the lease may ask."""
+        return [*self.path.glob(".tail.jsonl.*"), *self.path.glob(".log.*")]
 
     def in_the_making(self) -> Place:
         """Return where to build it before it gets its name."""
@@ -117,18 +101,33 @@ def encode_facts(header: Header, cut: LogOffset) -> bytes:
 
 def read_facts(place: Place, id: SessionId) -> Facts:  # noqa: A002
     """Read `session.json`; raise `SessionNotFound`, `FormatTooNew` or `SessionDamaged`."""
-    try:
-        data = place.facts.read_bytes()
-    except FileNotFoundError:
-        if not place.path.exists():
-            raise SessionNotFound(id) from None
-        raise SessionDamaged(id, "session.json is missing") from None
-    except OSError as error:
-        raise SessionDamaged(id, f"session.json: {error.strerror}") from error
-    facts = decode_facts(data, id)
+    facts = facts_in(place.path, id)
     if facts.header.id != id:
         raise SessionDamaged(id, f"its files are those of session {facts.header.id!r}")
     return facts
+
+
+def facts_in(path: Path, id: str) -> Facts:  # noqa: A002
+    """Read `session.json` of a directory, whosever it is; raise as `read_facts` does.
+
+    It is looked up in what was opened, because the name may get another directory meanwhile.
+    """
+    try:
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise SessionNotFound(id) from None
+    except OSError as error:
+        raise SessionDamaged(id, f"its directory: {error.strerror}") from error
+    try:
+        with open(Place(path).facts.name, "rb", opener=partial(os.open, dir_fd=directory)) as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise SessionDamaged(id, "session.json is missing") from None
+    except OSError as error:
+        raise SessionDamaged(id, f"session.json: {error.strerror}") from error
+    finally:
+        os.close(directory)
+    return decode_facts(data, id)
 
 
 def decode_facts(data: bytes, id: str) -> Facts:  # noqa: A002

@@ -1,12 +1,14 @@
-"""Lines of a tail: one JSON object each, with a checksum as its last member."""
+"""Lines of a log: one JSON object each, with a checksum as its last member."""
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from typing import TypeVar
 
 import msgspec
 
+from heald_persistence.blobs import Citing
 from heald_session import Event
 
 T = TypeVar("T")
@@ -34,24 +36,56 @@ class TailHeader(msgspec.Struct, frozen=True):
     """How many bytes of sealed log come before the tail."""
 
 
-def line_of(value: Event | TailHeader) -> bytes:
-    """Encode an event or a header as a line."""
+def line_of(value: msgspec.Struct) -> bytes:
+    """Encode an event, a header or a zone map as a line."""
     body = msgspec.json.encode(value)[:-1]
     return b'%b%b%08x"}\n' % (body, _SUM, zlib.crc32(body))
 
 
 _event = msgspec.json.Decoder(Event)
+_citing = msgspec.json.Decoder(Citing)
 _header = msgspec.json.Decoder(TailHeader)
 
 
 def event_of(line: bytes) -> Event:
     """Decode an event from a whole line; its data stays encoded. Raises `BadLine`."""
-    return _decoded(line, _event)
+    check(line)
+    try:
+        return _event_in(line)
+    except msgspec.MsgspecError as error:
+        raise BadLine(str(error), intact=True) from error
+
+
+def events_of(lines: bytes) -> list[Event]:
+    """Decode events from lines whose bytes are known to be right; raises `msgspec.MsgspecError`."""
+    try:
+        return _event.decode_lines(lines)
+    except msgspec.ValidationError:  # some of them may cite their data
+        return [_event_in(lines[begin:end]) for begin, end in places_of(lines)]
+
+
+def _event_in(line: bytes) -> Event:
+    try:
+        return _event.decode(line)
+    except msgspec.ValidationError as error:
+        try:
+            return _citing.decode(line)
+        except msgspec.MsgspecError:
+            raise error from None
 
 
 def header_of(line: bytes) -> TailHeader:
     """Decode a tail's header from a whole line; raises `BadLine`."""
-    return _decoded(line, _header)
+    return decoded(line, _header)
+
+
+def decoded(line: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """Decode a whole line as whatever it is; raises `BadLine`."""
+    check(line)
+    try:
+        return decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise BadLine(str(error), intact=True) from error
 
 
 def check(line: bytes) -> None:
@@ -59,6 +93,14 @@ def check(line: bytes) -> None:
     body, ending = line[:-_ENDING], line[-_ENDING:]
     if ending != b'%b%08x"}\n' % (_SUM, zlib.crc32(body)):
         raise BadLine("its checksum is wrong" if line.endswith(b"\n") else "it is cut short")
+
+
+def places_of(data: bytes, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield where each line begins and ends; the last may lack its newline."""
+    while start < len(data):
+        stop = data.find(b"\n", start) + 1 or len(data)
+        yield start, stop
+        start = stop
 
 
 def starts_intact(data: bytes) -> bool:
@@ -73,11 +115,3 @@ def starts_intact(data: bytes) -> bool:
             return True
         place = data.find(_SUM, place + 1)
     return False
-
-
-def _decoded(line: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    check(line)
-    try:
-        return decoder.decode(line)
-    except msgspec.MsgspecError as error:
-        raise BadLine(str(error), intact=True) from error

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import attrs
 
 from heald import CancelToken, HealdError
-from heald_persistence.birth import Unborn, occupied
-from heald_persistence.contracts import LogWriter, StoredLog, StoredSession
-from heald_persistence.errors import SessionBusy, SessionDamaged, StorageUnavailable
-from heald_persistence.layout import Facts, Place, decode_facts, name_of, read_facts
-from heald_persistence.lease import Held, Lease
+from heald_persistence import disk
+from heald_persistence.birth import OCCUPIED, Unborn, occupied
+from heald_persistence.contracts import Damage, LogWriter, StoredLog, StoredSession
+from heald_persistence.errors import SessionDamaged, StorageUnavailable
+from heald_persistence.inheritance import Inheritance
+from heald_persistence.layout import Facts, Place, name_of, read_facts
+from heald_persistence.lease import Lease
+from heald_persistence.listing import described, stored_under
 from heald_persistence.reading import LocalLog
 from heald_persistence.recovery import Recovered, quarantine, recover
+from heald_persistence.salvage import Salvage, examine
+from heald_persistence.sealing import FRAME_BYTES, SealedLog
+from heald_persistence.sieve import error_of
+from heald_persistence.sweeping import Sweeper
 from heald_persistence.tail import Tail
+from heald_persistence.trash import Trash, Trashed
+from heald_persistence.waiting import keeping, patiently
 from heald_persistence.writer import LocalWriter, Opened
-from heald_session import Header, LogOffset, SessionId, SessionIdTaken
-
-T = TypeVar("T")
-
-_TRIES = 10
-_BETWEEN_TRIES = 0.05
-"""Seconds; a writer that is just leaving lets go within the tries."""
+from heald_session import Header, LogOffset, SessionId, SessionIdTaken, SessionNotFound
 
 
 @attrs.define(eq=False)
@@ -38,8 +40,17 @@ class LocalPersistence:
     queue_bytes: int
     _now: Callable[[], int]
     _logger: logging.Logger
+    seal_bytes: int = attrs.field(kw_only=True, default=FRAME_BYTES)
+    trash: Trash = attrs.field(
+        kw_only=True,
+        default=attrs.Factory(lambda self: Trash(self.root / ".trash"), takes_self=True),
+    )
+    """Where deleted sessions go: on the file system of the others."""
     _created: set[Place] = attrs.field(init=False, factory=set)
     """What writers of this process were created for: it has no directory before the first flush."""
+    _sweeper: Sweeper = attrs.field(
+        init=False, default=attrs.Factory(lambda self: Sweeper(self.root), takes_self=True)
+    )
 
     async def list(self, *, cancel: CancelToken | None = None) -> Sequence[StoredSession]:
         return await asyncio.to_thread(self._list, cancel)
@@ -47,28 +58,76 @@ class LocalPersistence:
     async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
         if cancel is not None:
             cancel.check()
-        return await _keeping(lambda: self._read(id), LocalLog.close)
+        return await keeping(lambda: self._read(id), LocalLog.close)
 
     async def create(self, header: Header, cut: LogOffset) -> LogWriter:
+        with self._claimed(header) as place:
+            return self._unborn(header, cut, place, header.parent_session)
+
+    async def fork(self, source: SessionId, cut: LogOffset, header: Header) -> LogWriter:
+        if cut == 0:
+            return await self.create(header, cut)
+        with self._claimed(header) as place:
+            inheritance = await keeping(lambda: self._inherit(source, cut), Inheritance.close)
+            return self._unborn(header, cut, place, source, inheritance)
+
+    async def open(self, id: SessionId) -> LogWriter:  # noqa: A002
+        place = self._place(id)
+        opened = await patiently(id, lambda: keeping(lambda: self._open(id, place), Opened.close))
+        return self._writer(id, place, opened=opened)
+
+    async def verify(
+        self,
+        id: SessionId,  # noqa: A002
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Sequence[Damage]:
+        return await asyncio.to_thread(examine, self._place(id), id, cancel)
+
+    async def salvage(self, id: SessionId) -> Sequence[Damage]:  # noqa: A002
+        return await patiently(id, lambda: asyncio.to_thread(self._salvage, id, self._place(id)))
+
+    async def delete(self, id: SessionId) -> None:  # noqa: A002
+        await patiently(id, lambda: asyncio.to_thread(self._delete, id, self._place(id)))
+
+    async def restore(self, id: SessionId) -> None:  # noqa: A002
+        await asyncio.to_thread(self._restore, id, self._place(id))
+
+    async def trashed(self) -> Sequence[StoredSession]:
+        return await asyncio.to_thread(self._trashed)
+
+    @contextlib.contextmanager
+    def _claimed(self, header: Header) -> Iterator[Place]:
+        """Take a place for a session in the making, unless making it fails."""
         place = self._place(header.id)
         if place in self._created or occupied(place):
             raise SessionIdTaken(header.id)
         self._created.add(place)
-        unborn = Unborn(header, cut, place)
+        try:
+            yield place
+        except BaseException:
+            self._created.discard(place)
+            raise
+
+    def _unborn(
+        self,
+        header: Header,
+        cut: LogOffset,
+        place: Place,
+        source: SessionId | None,
+        inheritance: Inheritance | None = None,
+    ) -> LocalWriter:
+        origin = None if source is None else self._place(source)
+        unborn = Unborn(header, cut, place, self._sweeper, origin, self.seal_bytes, inheritance)
         return self._writer(header.id, place, unborn=unborn, closed=self._created.discard)
 
-    async def open(self, id: SessionId) -> LogWriter:  # noqa: A002
-        place = self._place(id)
-        for left in reversed(range(_TRIES)):
-            try:
-                opened = await _keeping(lambda: self._open(id, place), Opened.close)
-            except Held as held:
-                if left == 0:
-                    raise SessionBusy(id, held.owner) from None
-                await asyncio.sleep(_BETWEEN_TRIES)
-            else:
-                return self._writer(id, place, opened=opened)
-        raise AssertionError  # the last try returns or raises
+    def _inherit(self, source: SessionId, cut: LogOffset) -> Inheritance:
+        log = self._read(source)
+        try:
+            return Inheritance.take(log, cut)
+        except BaseException:
+            log.close()
+            raise
 
     def _writer(
         self,
@@ -86,6 +145,7 @@ class LocalPersistence:
             opened=opened,
             closed=closed,
             queue_bytes=self.queue_bytes,
+            seal_bytes=self.seal_bytes,
             now=self._now,
             logger=self._logger,
         )
@@ -95,16 +155,39 @@ class LocalPersistence:
 
     def _read(self, id: SessionId) -> LocalLog:  # noqa: A002
         place = self._place(id)
-        return LocalLog.open(place.tail, read_facts(place, id))
+        while True:
+            facts = read_facts(place, id)
+            try:
+                log = LocalLog.open(place, facts)
+            except SessionDamaged:
+                if _is_still(place, facts):
+                    raise
+                continue
+            if _is_still(place, facts):
+                return log
+            log.close()
 
-    def _open(self, id: SessionId, place: Place) -> Opened:  # noqa: A002
+    def _salvage(self, id: SessionId, place: Place) -> Sequence[Damage]:  # noqa: A002
         facts = read_facts(place, id)
         try:
             lease = Lease.take(place.lock, self._now())
+            try:
+                return Salvage(place, facts, self.seal_bytes, self._now()).run()
+            finally:
+                lease.close()
+        except OSError as error:
+            raise StorageUnavailable(str(place.path), str(error.strerror)) from error
+
+    def _open(self, id: SessionId, place: Place) -> Opened:  # noqa: A002
+        read_facts(place, id)  # where there is no session no lock is made
+        try:
+            lease = Lease.take(place.lock, self._now())
+        except FileNotFoundError:  # somebody has just deleted it
+            raise SessionNotFound(id) from None
         except OSError as error:
             raise StorageUnavailable(str(place.lock), str(error.strerror)) from error
         try:
-            return self._opened(facts, place, lease)
+            return self._opened(read_facts(place, id), place, lease)
         except BaseException:
             lease.close()
             raise
@@ -116,7 +199,10 @@ class LocalPersistence:
             raise SessionDamaged(facts.header.id, f"tail.jsonl: {error.strerror}") from error
         found = recover(data, facts)
         try:
-            tail = Tail.open(place.tail, found.good, found.torn)
+            sealed = SealedLog(place, facts.header.log_id)
+            if (damage := sealed.take_over(found.header)) is not None:
+                raise error_of(facts.header.id, damage)
+            tail = Tail.open(place.tail, found.header, found.good, found.torn)
             if found.torn:
                 self._cut(place, tail, found)
         except OSError as error:
@@ -135,44 +221,59 @@ class LocalPersistence:
         message = "%d bytes of a write that never finished were moved to %s"
         self._logger.warning(message, len(found.torn), kept)
 
+    def _delete(self, id: SessionId, place: Place) -> None:  # noqa: A002
+        if place.path.is_symlink() or not place.path.is_dir():
+            raise SessionNotFound(id)
+        try:
+            lease = Lease.take(place.lock, self._now())
+        except FileNotFoundError:  # somebody else has just deleted it
+            raise SessionNotFound(id) from None
+        except OSError as error:
+            raise StorageUnavailable(str(place.lock), str(error.strerror)) from error
+        try:
+            self.trash.take(place.path, self._now())
+        except OSError as error:
+            raise StorageUnavailable(str(self.trash.root), str(error.strerror)) from error
+        finally:
+            lease.close()
+
+    def _restore(self, id: SessionId, place: Place) -> None:  # noqa: A002
+        name = place.path.name
+        entry = next((found for found in self._entries() if found.name == name), None)
+        if entry is None:
+            raise SessionNotFound(id)
+        if place in self._created or occupied(place):
+            raise SessionIdTaken(id)
+        try:
+            disk.make_root(self.root)
+            self.trash.give_back(entry, place.path)
+        except FileNotFoundError:  # somebody else has just restored it
+            raise SessionNotFound(id) from None
+        except OSError as error:
+            if error.errno in OCCUPIED:
+                raise SessionIdTaken(id) from error
+            raise StorageUnavailable(str(self.trash.root), str(error.strerror)) from error
+
+    def _trashed(self) -> Sequence[StoredSession]:
+        listed = (described(entry.path, entry.name) for entry in self._entries())
+        return [found for found in listed if found is not None]
+
+    def _entries(self) -> Sequence[Trashed]:
+        try:
+            return self.trash.entries()
+        except OSError as error:
+            raise StorageUnavailable(str(self.trash.root), str(error.strerror)) from error
+
     def _list(self, cancel: CancelToken | None) -> Sequence[StoredSession]:
         try:
-            entries = sorted(os.scandir(self.root), key=lambda entry: entry.name)
-        except FileNotFoundError:
-            return []
+            return stored_under(self.root, cancel)
         except OSError as error:
             raise StorageUnavailable(str(self.root), str(error.strerror)) from error
-        listed = []
-        for entry in entries:
-            if cancel is not None:
-                cancel.check()
-            if not entry.name.startswith("."):
-                listed.append(_listed(entry))
-        return listed
 
 
-def _listed(entry: os.DirEntry[str]) -> StoredSession:
-    """Describe one entry of the root, whatever it is."""
+def _is_still(place: Place, facts: Facts) -> bool:
+    """Say whether a place has not been deleted, or deleted and taken by another session."""
     try:
-        if not entry.is_dir(follow_symlinks=False):
-            return StoredSession(entry.name, None, problem="this is not a session's directory")
-        data = Path(entry.path, "session.json").read_bytes()
-        facts = decode_facts(data, entry.name)
-    except FileNotFoundError:
-        return StoredSession(entry.name, None, problem="session.json is missing")
-    except (HealdError, OSError) as error:
-        return StoredSession(entry.name, None, problem=str(error))
-    if name_of(facts.header.id) != entry.name:
-        problem = f"its files are those of session {facts.header.id!r}"
-        return StoredSession(entry.name, None, problem=problem)
-    return StoredSession(facts.header.id, facts.header, facts.cut)
-
-
-async def _keeping(make: Callable[[], T], close: Callable[[T], None]) -> T:
-    """Make something in a thread; if the caller stops waiting, close what comes of it."""
-    making = asyncio.ensure_future(asyncio.to_thread(make))
-    try:
-        return await asyncio.shield(making)
-    except asyncio.CancelledError:
-        making.add_done_callback(lambda done: None if done.exception() else close(done.result()))
-        raise
+        return read_facts(place, facts.header.id) == facts
+    except HealdError:
+        return False

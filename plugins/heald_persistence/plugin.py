@@ -12,6 +12,7 @@ from heald import Plugin, implements
 from heald_persistence.contracts import SessionPersistence
 from heald_persistence.errors import PlatformUnsupported
 from heald_persistence.hookspecs import session_persistence
+from heald_persistence.trash import Trash
 
 MEBIBYTE = 1024 * 1024
 
@@ -24,10 +25,16 @@ class PersistenceConfig:
     """The directory of the sessions, from `HEALD_HOME` on; `sessions` if absent."""
     queue_bytes: int = 64 * MEBIBYTE
     """How much of one session may wait to be written before appends are refused."""
+    seal_bytes: int = 256 * 1024
+    """How much of a session is compressed at a time."""
 
     def place_from(self, home: Path) -> Path:
         """Return the directory of the sessions."""
         return home / Path(self.root or "sessions").expanduser()
+
+    def trash_from(self, home: Path) -> Path:
+        """Return the directory of the deleted sessions, on the same file system as the others."""
+        return home / "trash" if self.root is None else self.place_from(home) / ".trash"
 
 
 class PersistencePlugin(Plugin[PersistenceConfig]):
@@ -43,7 +50,15 @@ class PersistencePlugin(Plugin[PersistenceConfig]):
 
         host, queue_bytes = self.scope.host, self.config.queue_bytes
         root = self.config.place_from(host.home)
-        self._storage = LocalPersistence(root, queue_bytes, host.now, self.logger)
+        trash = Trash(self.config.trash_from(host.home))
+        self._storage = LocalPersistence(
+            root,
+            queue_bytes,
+            host.now,
+            self.logger,
+            seal_bytes=self.config.seal_bytes,
+            trash=trash,
+        )
 
     @implements(session_persistence)
     def storage(self) -> SessionPersistence:

@@ -1,64 +1,53 @@
-"""A stored log opened for reading: a snapshot of its files, decoded in batches in a thread."""
+"""A stored log opened for reading: a snapshot of its files, decoded part by part in a thread."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
-from collections.abc import AsyncIterator, Collection, Sequence
+import itertools
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
-
-import attrs
+from typing import Self
 
 from heald import CancelToken
+from heald_persistence.blobs import BlobReader
+from heald_persistence.contracts import Damage
 from heald_persistence.errors import SessionDamaged
-from heald_persistence.layout import Facts
-from heald_persistence.lines import BadLine, event_of
-from heald_persistence.recovery import check_cut, check_header, damaged, is_torn
-from heald_session import Event, Header, LogOffset
+from heald_persistence.index import read_index
+from heald_persistence.layout import Facts, Place
+from heald_persistence.sealed import Sealed
+from heald_persistence.sieve import Part, concerns, error_of
+from heald_persistence.source import Counts, Source
+from heald_persistence.unsealed import Unsealed, header_damage
+from heald_session import Event, Header, LogOffset, SessionNotFound
 
-BATCH_BYTES = 256 * 1024
-_HEADER_BYTES = 64 * 1024
-_LOOK_BACK = 64 * 1024
-
-
-@attrs.define
-class _Cursor:
-    """Where reading goes on: a place in the file, and the seq of the line there."""
-
-    place: int
-    seq: int = 0
+_TRIES = 20
+_AT_ONCE = 4
 
 
 class LocalLog:
-    """A tail as it was at one moment; whatever is renamed over it later is another file."""
+    """A log as it was at one moment: its tail first, then what the tail says is sealed."""
 
-    def __init__(self, facts: Facts, file: BinaryIO) -> None:
+    def __init__(self, place: Place, facts: Facts, blobs: Place) -> None:
         self._facts = facts
-        self._file = file
-        self._lock = threading.Lock()
-        self._bytes_read = 0
-        self._decoded = False
-        header = self._read(0, _HEADER_BYTES).partition(b"\n")
-        check_header(header[0] + header[1], facts)
-        self._first = len(header[0]) + 1
-        self._stop, self._end = self._find_end(os.fstat(file.fileno()).st_size)
-        check_cut(facts, self._end)
+        self._counts = Counts()
+        self._blobs = BlobReader(blobs.path, self._counts)
+        self._open: list[Source] = []
+        try:
+            self._look(place)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
-    def open(cls, path: Path, facts: Facts) -> Self:
-        """Open a tail; blocks. Raises `SessionDamaged` or `FormatTooNew`."""
+    def open(cls, place: Place, facts: Facts, blobs: Place | None = None) -> Self:
+        """Open a stored log; blocks. Raises `SessionDamaged` if a file is there and unreadable."""
         try:
-            file = path.open("rb")
+            return cls(place, facts, blobs or place)
         except OSError as error:
-            raise SessionDamaged(facts.header.id, f"tail.jsonl: {error.strerror}") from error
-        try:
-            return cls(facts, file)
-        except BaseException:
-            file.close()
-            raise
+            if not place.path.exists():  # it has just been deleted
+                raise SessionNotFound(facts.header.id) from None
+            raise SessionDamaged(facts.header.id, f"{error.filename}: {error.strerror}") from error
 
     @property
     def header(self) -> Header:
@@ -74,11 +63,11 @@ class LocalLog:
 
     @property
     def bytes_read(self) -> int:
-        return self._bytes_read
+        return self._counts.bytes_read
 
     @property
     def frames_decoded(self) -> int:
-        return int(self._decoded)
+        return self._counts.frames_decoded
 
     async def batches(
         self,
@@ -86,16 +75,19 @@ class LocalLog:
         stop: LogOffset | None = None,
         *,
         types: Collection[str] | None = None,
+        on_damage: Callable[[Damage], None] | None = None,
         cancel: CancelToken | None = None,
     ) -> AsyncIterator[Sequence[Event]]:
-        end = self._end if stop is None else min(stop, self._end)
         wanted = None if types is None else frozenset(types)
-        cursor = _Cursor(self._first)
-        while cursor.seq < end and start < end:
-            if cancel is not None:
-                cancel.check()
-            if batch := await asyncio.to_thread(self._batch, cursor, start, end, wanted):
-                yield batch
+        parts = self._filled(self.parts(start, stop, wanted))
+        while some := await _some(parts, cancel):
+            for part in some:
+                if not isinstance(part, Damage):
+                    yield part
+                elif concerns(part, start, stop, wanted):
+                    if on_damage is None:
+                        raise error_of(self._facts.header.id, part)
+                    on_damage(part)
 
     async def __aenter__(self) -> Self:
         return self
@@ -109,83 +101,111 @@ class LocalLog:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Let the file go, once no thread is reading it."""
-        with self._lock:
-            self._file.close()
+        """Let the files go, once no thread is reading them."""
+        for source in self._open:
+            source.close()
+        self._blobs.close()
 
-    def _batch(
-        self, cursor: _Cursor, start: int, end: int, wanted: frozenset[str] | None
-    ) -> list[Event]:
-        """Decode the events of the next block of lines; data stays encoded."""
-        self._decoded = True
-        events = []
-        for line in self._lines(cursor.place):
-            if cursor.seq >= end:
-                break
-            cursor.place += len(line)
-            if cursor.seq >= start:
-                event = self._event(line, cursor.seq)
-                if wanted is None or event.type in wanted:
-                    events.append(event)
-            cursor.seq += 1
-        return events
+    def parts(
+        self, start: int = 0, stop: int | None = None, wanted: frozenset[str] | None = None
+    ) -> Iterator[Part]:
+        """Yield events, as their lines have them, with all that is lost in its place; blocks."""
+        if stop is not None and start >= stop:
+            return
+        if self.sealed is not None:
+            yield from self.sealed.parts(start, stop, wanted)
+        yield from self._between
+        if self._tail is not None:
+            yield from self._tail.parts(start, stop, wanted)
+        yield from self._behind
 
-    def _event(self, line: bytes, seq: int) -> Event:
-        try:
-            event = event_of(line)
-        except BadLine as error:
-            raise damaged(self._facts, seq, str(error)) from error
-        if event.seq != seq:
-            raise damaged(self._facts, seq, f"it has seq {event.seq}")
-        return event
+    def examined(self) -> Iterator[Part]:
+        """Yield events and all that is wrong with the log, though it may cost no event; blocks."""
+        yield from self._filled(self.parts())
+        if self.sealed is not None:
+            yield from self.sealed.false_maps()
 
-    def _lines(self, place: int) -> list[bytes]:
-        """Read whole lines from a place on: a block of them, or one that is longer than a block."""
-        size = BATCH_BYTES
-        while True:
-            block = self._read(place, min(size, self._stop - place))
-            whole = block.rfind(b"\n") + 1
-            if whole:
-                return [line + b"\n" for line in block[:whole].split(b"\n")[:-1]]
-            if place + size >= self._stop:
-                raise SessionDamaged(self._facts.header.id, "tail.jsonl was cut while it was read")
-            size *= 2
+    def filled(self, event: Event) -> Iterator[Part]:
+        """Yield an event with its data, or what is wrong with the blob that it cites; blocks."""
+        yield from self._blobs.filled([event])
 
-    def _find_end(self, size: int) -> tuple[int, LogOffset]:
-        """Return where the last whole line ends, and the offset after its event."""
-        span = _LOOK_BACK
-        while True:
-            begin = max(self._first, size - span)
-            data = self._read(begin, size - begin)
-            skip = 0 if begin == self._first else data.find(b"\n") + 1
-            lines = data[skip:].split(b"\n")
-            lines, rest = lines[:-1], lines[-1]
-            stop = size - len(rest)
-            if (found := self._last_good(lines, rest, stop)) is not None:
-                return found
-            if begin == self._first:
-                return self._first, LogOffset(0)
-            span *= 4
+    def _filled(self, parts: Iterator[Part]) -> Iterator[Part]:
+        """Put the data of blobs in its place."""
+        for part in parts:
+            if isinstance(part, Damage):
+                yield part
+            else:
+                yield from self._blobs.filled(part)
 
-    def _last_good(
-        self, lines: list[bytes], rest: bytes, stop: int
-    ) -> tuple[int, LogOffset] | None:
-        torn = rest
-        for line in reversed(lines):
-            try:
-                return stop, LogOffset(event_of(line + b"\n").seq + 1)
-            except BadLine as error:
-                torn = line + b"\n" + torn
-                stop -= len(line) + 1
-                if error.intact or not is_torn(torn):
-                    raise SessionDamaged(
-                        self._facts.header.id, f"its last lines: {error}"
-                    ) from error
-        return None
+    def _look(self, place: Place) -> None:
+        """Find out what is there, and where it ends."""
+        tail, log, index = self._files_of_one_moment(place)
+        if tail is None and not place.path.exists():
+            raise SessionNotFound(self._facts.header.id)
+        self._tail = None if tail is None else Unsealed(tail, self._facts)
+        self.sealed = self._find_sealed(log, index)
+        reached = 0 if self.sealed is None else self.sealed.end
+        self._between = [*self._damage_between(reached)]
+        end = reached if self._tail is None or self._tail.end is None else self._tail.end
+        self._behind = [*self._damage_behind(end)]
+        self._end = LogOffset(max(end, self._facts.cut))
 
-    def _read(self, place: int, count: int) -> bytes:
-        with self._lock:
-            self._file.seek(place)
-            data = self._file.read(count)
-        self._bytes_read += len(data)
-        return data
+    def _files_of_one_moment(self, place: Place) -> list[Source | None]:
+        """Open tail, log and index: salvaging replaces all, and takes the tail away first."""
+        for left in reversed(range(_TRIES)):
+            files = [self._source(path) for path in (place.tail, place.log, place.index)]
+            if left == 0 or files[0] is None or files[0].is_at(place.tail):
+                return files
+            for source in files:
+                if source is not None:
+                    source.close()
+        raise AssertionError  # the last try returns
+
+    def _source(self, path: Path) -> Source | None:
+        source = Source.if_there(path, self._counts)
+        if source is not None:
+            self._open.append(source)
+        return source
+
+    def _find_sealed(self, log: Source | None, index: Source | None) -> Sealed | None:
+        tail = self._tail
+        header = None if tail is None else tail.header
+        if log is None or (header is not None and header.sealed == 0):
+            return None
+        known = [] if index is None else read_index(index.at(0, index.size), self.header.log_id)
+        if header is None:
+            return Sealed(log, None, None if tail is None else tail.base, known)
+        return Sealed(log, header.sealed, header.base, known)
+
+    def _damage_between(self, reached: int) -> Iterator[Damage]:
+        """Yield what is wrong between the sealed part and the tail."""
+        if self._tail is None:
+            yield _missing("tail.jsonl", reached, None)
+        elif self._tail.fault is not None:
+            yield header_damage(self._tail.fault, reached, self._tail.base)
+        elif (base := self._tail.base or 0) > reached:
+            yield _missing("log.jsonl.zst", reached, base - reached)
+
+    def _damage_behind(self, end: int) -> Iterator[Damage]:
+        """Yield the inherited events that are lost: they were stored with the first bytes."""
+        if self._facts.cut > end:
+            yield _missing("tail.jsonl", end, self._facts.cut - end)
+
+
+def _missing(file: str, first: int, count: int | None) -> Damage:
+    return Damage(
+        kind="missing",
+        file=file,
+        offset=0,
+        first=LogOffset(first),
+        count=count,
+        types=None,
+        reason="it is not there" if count is None else "they are not there",
+    )
+
+
+async def _some(parts: Iterator[Part], cancel: CancelToken | None) -> list[Part]:
+    """Read the next few parts; going to a thread and back for each would cost more than they do."""
+    if cancel is not None:
+        cancel.check()
+    return await asyncio.to_thread(lambda: list(itertools.islice(parts, _AT_ONCE)))

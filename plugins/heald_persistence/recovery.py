@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 
 import attrs
 
 from heald_persistence import disk
-from heald_persistence.errors import FormatTooNew, SessionDamaged
+from heald_persistence.errors import SessionDamaged
 from heald_persistence.layout import Facts, Place
-from heald_persistence.lines import BadLine, event_of, header_of, starts_intact
+from heald_persistence.lines import (
+    BadLine,
+    TailHeader,
+    event_of,
+    header_of,
+    places_of,
+    starts_intact,
+)
 from heald_session import LogOffset
+
+FOREIGN = "it belongs to another log"
 
 
 @attrs.frozen
 class Recovered:
     """A tail's whole lines, and what came after them."""
 
+    header: TailHeader
     good: bytes
     torn: bytes
     end: LogOffset
 
 
-def check_header(line: bytes, facts: Facts) -> None:
-    """Check a tail's first line; raise `SessionDamaged` or `FormatTooNew`."""
-    session = facts.header.id
-    try:
-        header = header_of(line)
-    except BadLine as error:
-        raise SessionDamaged(session, f"the first line of tail.jsonl: {error}") from error
+def check_header(line: bytes, facts: Facts) -> TailHeader:
+    """Check a tail's first line; raise `BadLine` for one that cannot be this log's."""
+    header = header_of(line)
     if header.log_id != facts.header.log_id:
-        raise SessionDamaged(session, "tail.jsonl belongs to another log")
-    if header.base or header.sealed:
-        raise FormatTooNew(session, facts.header.version, "a sealed log")
+        raise BadLine(FOREIGN)
+    if header.base < 0 or header.sealed < 0 or (header.base > 0) != (header.sealed > 0):
+        raise BadLine("it makes no sense")
+    return header
 
 
 def recover(data: bytes, facts: Facts) -> Recovered:
     """Check every line of a tail; raise `SessionDamaged` if a wrong one has others after it."""
     begin = data.find(b"\n") + 1
-    check_header(data[:begin] if begin else data, facts)
-    end = 0
-    for start, stop in _lines(data, begin):
+    try:
+        header = check_header(data[:begin] if begin else data, facts)
+    except BadLine as error:
+        reason = f"the first line of tail.jsonl: {error}"
+        raise SessionDamaged(facts.header.id, reason) from error
+    end = header.base
+    for start, stop in places_of(data, begin):
         try:
             seq = event_of(data[start:stop]).seq
         except BadLine as error:
@@ -52,7 +62,7 @@ def recover(data: bytes, facts: Facts) -> Recovered:
             raise damaged(facts, end, f"it has seq {seq}")
         begin, end = stop, end + 1
     check_cut(facts, end)
-    return Recovered(data[:begin], data[begin:], LogOffset(end))
+    return Recovered(header, data[:begin], data[begin:], LogOffset(end))
 
 
 def check_cut(facts: Facts, end: int) -> None:
@@ -81,11 +91,3 @@ def quarantine(place: Place, torn: bytes, now: int) -> str:
     disk.write_file(kept, torn)
     disk.sync_directory(place.quarantine)
     return str(kept)
-
-
-def _lines(data: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where each line begins and ends; the last may lack its newline."""
-    while start < len(data):
-        stop = data.find(b"\n", start) + 1 or len(data)
-        yield start, stop
-        start = stop

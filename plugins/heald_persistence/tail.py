@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 from heald_persistence import disk
+from heald_persistence.lines import TailHeader, line_of, places_of
 
 
 class Changed(Exception):
@@ -23,18 +24,28 @@ class Tail:
     nothing.
     """
 
-    def __init__(self, path: Path, fd: int, good: bytes, more: bytes = b"") -> None:
+    def __init__(
+        self, path: Path, fd: int, header: TailHeader, good: bytes, more: bytes = b""
+    ) -> None:
         self.path = path
+        self.header = header
         self._fd = fd
+        self._sure = True
+        """Whether the name of the open file is known to last."""
         self._good = (len(good), zlib.crc32(good))
         """Length and checksum of what is settled, to know it again."""
         self._left = (len(good) + len(more), zlib.crc32(more, self._good[1]))
         """Length and checksum of the whole file as it was left."""
 
     @classmethod
-    def open(cls, path: Path, good: bytes, more: bytes = b"") -> Tail:
+    def open(cls, path: Path, header: TailHeader, good: bytes, more: bytes = b"") -> Tail:
         """Open a file whose content was read: what is good of it, and what follows that."""
-        return cls(path, disk.append_to(path), good, more)
+        return cls(path, disk.append_to(path), header, good, more)
+
+    @property
+    def size(self) -> int:
+        """How many bytes are settled, the header's with them."""
+        return self._good[0]
 
     def fault(self) -> str | None:
         """Say how the file differs from what was left, if it does."""
@@ -57,6 +68,9 @@ class Tail:
 
     def append(self, data: bytes) -> None:
         """Write at the end and sync; raises `Changed`, and then nothing was written."""
+        if not self._sure:
+            self.rewrite(data)
+            return
         self.check()
         try:
             disk.write(self._fd, data)
@@ -70,11 +84,32 @@ class Tail:
         """Put what is settled and `data` in a new file in place of the old."""
         self.check()
         good = self._read_good()
-        new = self.path.with_name(f".tail.{secrets.token_hex(4)}")
+        self._replace(good, data)
+        self._left = self._followed_by(data)
+        self._make_sure()
+
+    def lines(self) -> list[bytes]:
+        """Read back the settled events; raises `OSError` if they are not what was written."""
+        data = self._read_good()
+        begin = data.index(b"\n") + 1
+        return [data[start:stop] for start, stop in places_of(data, begin)]
+
+    def begin_anew(self, header: TailHeader, lines: bytes) -> None:
+        """Put a tail with another header and the rest of the lines in place of a settled one."""
+        self.check()
+        first = line_of(header)
+        self._replace(first, lines)
+        self.header = header
+        self._good = self._left = (len(first + lines), zlib.crc32(first + lines))
+        self._make_sure()
+
+    def _replace(self, good: bytes, more: bytes) -> None:
+        """Put a new file in place of the old; until that has its name, nothing has changed."""
+        new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         fd = disk.create(new)
         try:
             disk.write(fd, good)
-            disk.write(fd, data)
+            disk.write(fd, more)
             disk.sync(fd)
             disk.rename(new, self.path)
         except BaseException:
@@ -84,8 +119,11 @@ class Tail:
             raise
         self.close()
         self._fd = fd
-        self._left = self._followed_by(data)
+        self._sure = False
+
+    def _make_sure(self) -> None:
         disk.sync_directory(self.path.parent)
+        self._sure = True
 
     def settle(self) -> None:
         """Count everything that was written as good."""

@@ -12,10 +12,12 @@ import attrs
 from heald import HealdError
 from heald_persistence import disk
 from heald_persistence.birth import Unborn
+from heald_persistence.blobs import BlobWriter, Payload, cite
 from heald_persistence.errors import LogChanged, SessionNotSaved
 from heald_persistence.layout import Place
 from heald_persistence.lease import Lease
-from heald_persistence.lines import line_of
+from heald_persistence.lines import BadLine, line_of
+from heald_persistence.sealing import LEAST_PART, SealedLog
 from heald_persistence.tail import Changed, Tail
 from heald_session import Event, LogOffset, SessionClosed, SessionId, SessionIdTaken
 
@@ -49,6 +51,7 @@ class LocalWriter:
         opened: Opened | None = None,
         closed: Callable[[Place], None] | None = None,
         queue_bytes: int,
+        seal_bytes: int,
         now: Callable[[], int],
         logger: logging.Logger,
     ) -> None:
@@ -58,18 +61,27 @@ class LocalWriter:
         self._lease: Lease | None = None
         self._tail: Tail | None = None
         self._end = self._flushed = LogOffset(0)
+        if unborn is not None and unborn.inheritance is not None:
+            self._end = unborn.cut
         if opened is not None:
             self._lease, self._tail = opened.lease, opened.tail
             self._end = self._flushed = opened.end
+        self._wrote = False
         self._named = opened is not None
         """Whether the directory's own name is known to last."""
+        self._blobs = BlobWriter(place.path)
         self._queue: list[bytes] = []
+        self._payloads: list[Payload] = []
+        """What the queued lines cite; it is stored before them."""
         self._queued = 0
         self._queue_bytes = queue_bytes
         self._trouble: str | None = None
         self._gone: Callable[[], HealdError] | None = None
         """What every further use raises, once the files are no longer ours to write."""
         self._commits: asyncio.Task[None] | None = None
+        self._waiters: list[tuple[LogOffset, asyncio.Future[None]]] = []
+        """Who waits until how much is durable."""
+        self._seal_bytes = self._seal_at = seal_bytes
         self._closed = False
         self._now = now
         self._on_close = closed
@@ -87,10 +99,13 @@ class LocalWriter:
         self._check_usable()
         if any(event.seq != self._end + n for n, event in enumerate(events)):
             raise ValueError(f"events do not continue the log at {self._end}")
-        lines = [line_of(event) for event in events]
-        size = sum(map(len, lines))
+        cited = [cite(event) for event in events]
+        lines = [line_of(event) for event, _ in cited]
+        payloads = [payload for _, payload in cited if payload is not None]
+        size = sum(map(len, lines)) + _size_of(payloads)
         self._check_room(size)
         self._queue += lines
+        self._payloads += payloads
         self._queued += size
         self._end = LogOffset(self._end + len(lines))
         if self._tail is not None and self._trouble is None:
@@ -99,19 +114,19 @@ class LocalWriter:
     async def flush(self) -> None:
         target = self._end
         self._check_usable()
-        while self._flushed < target:
-            commits = self._begin()
-            await asyncio.wait({commits})
-            commits.result()
-            if self._flushed < target:
-                self._raise_trouble()
+        if self._flushed < target:
+            self._begin()
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append((target, waiter))
+            await waiter
 
     async def close(self) -> None:
         if self._closed:
             return
         try:
-            if self._queue:
+            if self._flushed < self._end:
                 await self.flush()
+            await self._seal_the_rest()
         except HealdError as error:
             lost = self._end - self._flushed
             message = "%d events of session %r are lost: %s"
@@ -126,10 +141,13 @@ class LocalWriter:
         if self._commits is not None:
             await asyncio.wait({self._commits})
         self._queue.clear()
+        self._payloads.clear()
         if self._tail is not None:
             self._tail.close()
         if self._lease is not None:
             self._lease.close()
+        if self._unborn is not None:
+            await asyncio.to_thread(self._unborn.close)
         if self._on_close is not None:
             self._on_close(self._place)
 
@@ -161,16 +179,70 @@ class LocalWriter:
 
     async def _run(self) -> None:
         try:
-            while self._queue and await self._commit():
-                pass
-        finally:
+            while self._flushed < self._end and await self._commit():
+                if self._trouble is None:
+                    self._tell(None)
+                    await self._seal_if_due()
+        except BaseException as error:
             self._commits = None
+            self._tell(error)
+            raise
+        self._commits = None
+        self._tell(self._failure())
+
+    def _tell(self, error: BaseException | None) -> None:
+        """Let go whoever waited for what is durable now; with an error, all others get it."""
+        waiting, self._waiters = self._waiters, []
+        for target, waiter in waiting:
+            if waiter.done():
+                continue
+            if target <= self._flushed:
+                waiter.set_result(None)
+            elif error is not None:
+                waiter.set_exception(error)
+            else:
+                self._waiters.append((target, waiter))
+
+    def _failure(self) -> HealdError | None:
+        """Return why the last commit failed, if it did."""
+        if self._gone is not None:
+            return self._gone()
+        return None if self._trouble is None else SessionNotSaved(self._id, self._trouble)
+
+    async def _seal_if_due(self) -> None:
+        if self._tail is not None and self._tail.size >= self._seal_at:
+            await self._seal()
+
+    async def _seal_the_rest(self) -> None:
+        """Seal what this handle leaves, if it wrote anything and that is worth a frame."""
+        if self._commits is not None:
+            await asyncio.wait({self._commits})
+        least = self._seal_bytes // LEAST_PART
+        usable = self._gone is None and self._trouble is None
+        if self._wrote and usable and self._tail is not None and self._tail.size >= least:
+            await self._seal(least)
+
+    async def _seal(self, least: int | None = None) -> None:
+        """Move the tail's lines into frames; if that fails they stay where they are."""
+        assert self._tail is not None  # noqa: S101 - there is no log without one
+        log = SealedLog(self._place, self._tail.header.log_id, self._seal_bytes)
+        try:
+            await asyncio.to_thread(log.seal, self._tail, least)
+        except Changed as error:
+            self._gone = partial(LogChanged, self._id, str(error))
+        except (OSError, BadLine) as error:
+            message = "session %r could not be compressed, and is saved uncompressed: %s"
+            self._logger.warning(message, self._id, error)
+            self._seal_at = self._tail.size + self._seal_bytes
+        else:
+            self._seal_at = self._seal_bytes
 
     async def _commit(self) -> bool:
         """Write what is queued; say whether to go on."""
-        count, data = len(self._queue), b"".join(self._queue)
+        end, count = self._end, len(self._queue)
+        data, payloads = b"".join(self._queue), tuple(self._payloads)
         try:
-            await asyncio.to_thread(self._save, data)
+            await asyncio.to_thread(self._save, data, payloads)
         except Changed as error:
             self._gone = partial(LogChanged, self._id, str(error))
         except SessionIdTaken:
@@ -181,21 +253,23 @@ class LocalWriter:
             self._trouble = error.strerror or str(error)
             return again
         else:
-            self._trouble = None
+            self._trouble, self._wrote = None, True
             del self._queue[:count]
-            self._queued -= len(data)
-            self._flushed = LogOffset(self._flushed + count)
+            del self._payloads[: len(payloads)]
+            self._queued -= len(data) + _size_of(payloads)
+            self._flushed = end
             return True
         return False
 
-    def _save(self, data: bytes) -> None:
+    def _save(self, data: bytes, payloads: Sequence[Payload]) -> None:
         """Make `data` durable at the end of the log; blocks."""
         if self._tail is None:
             assert self._unborn is not None  # noqa: S101 - a session is opened or unborn
-            self._lease, self._tail = self._unborn.bear(data, self._now())
+            self._lease, self._tail = self._unborn.bear(data, payloads, self._now())
         else:
             if (fault := self._fault()) is not None:
                 raise Changed(fault)
+            self._blobs.keep(payloads)
             if self._trouble is None:
                 self._tail.append(data)
             else:
@@ -205,8 +279,6 @@ class LocalWriter:
             self._named = True
         self._tail.settle()
 
-    def _raise_trouble(self) -> None:
-        if self._gone is not None:
-            raise self._gone()
-        if self._trouble is not None:
-            raise SessionNotSaved(self._id, self._trouble)
+
+def _size_of(payloads: Sequence[Payload]) -> int:
+    return sum(payload.blob.size for payload in payloads)

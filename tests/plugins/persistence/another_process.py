@@ -5,6 +5,10 @@
 `append HOME IDS`         appends to sessions for ever; says `ID LENGTH` whenever a flush returned
 `fork-and-die HOME ID`    makes a session, then forks it in processes that are killed at their
                           first, second, ... call of the disk; says how many calls there are
+`seal-and-die HOME ID`    seals sessions ID1, ID2, ... in processes that are killed at their
+                          first, second, ... call of the disk; says `ID LENGTH` whenever a
+                          flush returned, and last how many calls there are
+`seal HOME ID COUNT`      makes a session of small frames in so many small batches
 `contend HOME ID ROUNDS`  opens, appends and closes; says `LENGTH` for what it made durable
 """
 
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import random
 import signal
@@ -21,19 +26,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
+
 from heald import Host, Row, open_host
 from heald_persistence import SessionBusy, SessionPersistence, disk, session_persistence
+from heald_persistence.local import LocalPersistence
 from heald_persistence.testing import make_events, make_header
 from heald_session import (
+    APPEND,
+    Event,
     LogOffset,
     NewEvent,
+    Seq,
     SessionId,
     SessionIdTaken,
     SessionNotFound,
     session_store,
 )
 
-ROWS = (Row("session", "session"), Row("persistence", "persistence"))
+ROWS = (Row("session", "session"), Row("persistence", "persistence", {"seal_bytes": 4000}))
+
+
+CALLS = ("create", "append_to", "write", "sync", "rename", "link", "sync_directory", "truncate")
 
 
 def say(*words: object) -> None:
@@ -89,7 +103,8 @@ async def once(backend: SessionPersistence, name: str) -> None:
     except SessionNotFound:
         writer = await backend.create(make_header(name), LogOffset(0))
     try:
-        writer.append(make_events(random.randint(1, 3), writer.flushed))
+        start = writer.flushed
+        writer.append([make_event(seq) for seq in range(start, start + random.randint(1, 3))])
         await writer.flush()
         say(writer.flushed)
     finally:
@@ -101,6 +116,8 @@ async def make_parent(home: str, name: str) -> None:
         session = await host.scope.require(session_store).create(cwd="/", id=SessionId(name))
         for turn in (1, 2):
             session.append("turn/start", {"turn": turn})
+            message = {"id": f"m{turn}", "text": str(turn) * 300_000}
+            session.append("user/message", message, surface=APPEND)
             session.append("turn/end", {"turn": turn, "outcome": "completed"})
 
 
@@ -125,7 +142,7 @@ def die_at(step: int) -> None:
 
         return call
 
-    for function in ("create", "append_to", "write", "sync", "rename", "sync_directory"):
+    for function in CALLS:
         setattr(disk, function, wrap(getattr(disk, function)))
 
 
@@ -135,6 +152,49 @@ def fork_and_die(home: str, name: str) -> None:
         child = os.fork()
         if child == 0:
             asyncio.run(fork_session(home, name, step))
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status):
+            say(step)
+            return
+
+
+def backend_of(home: str) -> LocalPersistence:
+    return LocalPersistence(
+        Path(home) / "sessions", 10**6, lambda: 1, logging.getLogger(), seal_bytes=4000
+    )
+
+
+async def seal(home: str, name: str, batches: int, size: int, step: int) -> None:
+    writer = await backend_of(home).create(make_header(name), LogOffset(0))
+    writer.append(make_events(3))
+    await writer.flush()
+    die_at(step)
+    for _ in range(batches):
+        writer.append(make_events(size, start=writer.flushed))
+        await writer.flush()
+        say(name, writer.flushed)
+    await writer.close()
+
+
+async def seal_small(home: str, name: str, batches: int) -> None:
+    writer = await backend_of(home).create(make_header(name), LogOffset(0))
+    for _ in range(batches):
+        start = writer.flushed
+        writer.append([make_event(seq) for seq in range(start, start + 5)])
+        await writer.flush()
+    await writer.close()
+
+
+def make_event(seq: int) -> Event:
+    return Event(Seq(seq), "acme/note", seq, msgspec.Raw(b'{"n":%d}' % seq))
+
+
+def seal_and_die(home: str, name: str) -> None:
+    for step in itertools.count(1):
+        child = os.fork()
+        if child == 0:
+            asyncio.run(seal(home, f"{name}{step}", 4, 20, step))
+            os._exit(0)
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status):
             say(step)
@@ -154,5 +214,9 @@ async def main(task: str, home: str, name: str, *more: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "fork-and-die":
         fork_and_die(*sys.argv[2:])
+    elif sys.argv[1] == "seal-and-die":
+        seal_and_die(*sys.argv[2:])
+    elif sys.argv[1] == "seal":
+        asyncio.run(seal_small(sys.argv[2], sys.argv[3], int(sys.argv[4])))
     else:
         asyncio.run(main(*sys.argv[1:]))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,13 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_backend(root: Path) -> Callable[..., LocalPersistence]:
-    def make(queue_bytes: int = 1024 * 1024) -> LocalPersistence:
+    def make(queue_bytes: int = 1024 * 1024, **config: Any) -> LocalPersistence:
         return LocalPersistence(
-            root, queue_bytes, lambda: 1_700_000_000_000, logging.getLogger("heald_persistence")
+            root,
+            queue_bytes,
+            lambda: 1_700_000_000_000,
+            logging.getLogger("heald_persistence"),
+            **config,
         )
 
     return make

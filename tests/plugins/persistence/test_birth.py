@@ -6,8 +6,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from heald_persistence.lease import Lease
 from heald_persistence.local import LocalPersistence
-from heald_persistence.testing import read_all
+from heald_persistence.testing import make_events, read_all, store
 from heald_session import SessionId
 
 
@@ -32,3 +33,24 @@ async def test_a_forked_child_is_absent_or_whole_at_whatever_step_its_maker_is_k
         assert prefix == parent
         assert descriptor.type == "inbox/message"
         await (await backend.open(SessionId(session.name))).close()
+
+
+async def test_what_a_maker_that_died_has_left_is_swept_and_what_is_held_is_not(
+    backend: LocalPersistence, root: Path
+) -> None:
+    def left(name: str, *files: str) -> Path:
+        place = root / name
+        place.mkdir(parents=True)
+        for file in files:
+            (place / file).write_text("")
+        return place
+
+    dead = [left(".a.0123abcd", "lock", "session.json", "tail.jsonl"), left(".b.00000000")]
+    (dead[0] / "blobs").mkdir()
+    (dead[0] / "blobs" / "x").write_text("")
+    spared = [left(".c.0123abcd", "notes.txt"), left(".cache"), left(".d.0123abcd", "lock")]
+    held = Lease.take(spared[-1] / "lock", 1)
+    await store(backend, make_events(1))
+    held.close()
+    assert [path.exists() for path in dead] == [False, False]
+    assert [path.exists() for path in spared] == [True, True, True]

@@ -52,7 +52,10 @@ class Disk:
             if inode is not None:
                 self.failed.add(inode)
             raise self.error
-        return real(*args)
+        result = real(*args)
+        if name == "create":  # a new file may get the number of one that is gone
+            self.failed.discard(os.fstat(result).st_ino)
+        return result
 
     def mend(self) -> None:
         self.first = FOR_LONG

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from heald_persistence import FormatTooNew, SessionDamaged
-from heald_persistence.lines import TailHeader, line_of
+from heald_persistence import Damage, FormatTooNew, SessionDamaged
 from heald_persistence.local import LocalPersistence
-from heald_persistence.testing import make_events, make_header, store
+from heald_persistence.testing import make_events, make_header, read_all, store
 from heald_session import LogOffset, SessionId
 
 
@@ -95,21 +94,6 @@ async def test_opening_and_leaving_changes_nothing_but_the_locks_text(
     ]
 
 
-@pytest.mark.parametrize("header", [{"sealed": 4096}, {"base": 7}])
-async def test_a_sealed_log_is_refused_and_not_misread(
-    backend: LocalPersistence, root: Path, header: dict[str, int]
-) -> None:
-    await store(backend, make_events(1))
-    path = root / "one" / "tail.jsonl"
-    lines = path.read_bytes().split(b"\n", 1)
-    path.write_bytes(line_of(TailHeader("log of one", **header)) + lines[1])
-    before = path.read_bytes()
-    for use in (backend.read, backend.open):
-        with pytest.raises(FormatTooNew, match="sealed log"):
-            await use(SessionId("one"))
-    assert path.read_bytes() == before
-
-
 async def test_a_newer_format_is_listed_as_such_and_neither_read_nor_written(
     backend: LocalPersistence, root: Path
 ) -> None:
@@ -131,9 +115,9 @@ async def test_the_tail_of_another_log_is_damage(backend: LocalPersistence, root
     await store(backend, make_events(1), "one")
     await store(backend, make_events(1), "two")
     (root / "two" / "tail.jsonl").replace(root / "one" / "tail.jsonl")
-    for use in (backend.read, backend.open):
+    for use in (backend.open(SessionId("one")), read_all(backend)):
         with pytest.raises(SessionDamaged, match="another log"):
-            await use(SessionId("one"))
+            await use
 
 
 async def test_an_event_of_a_shape_that_is_not_known_is_never_taken_for_a_torn_write(
@@ -143,9 +127,9 @@ async def test_an_event_of_a_shape_that_is_not_known_is_never_taken_for_a_torn_w
     body = b'{"seq":1,"type":"a","time":1,"data":{},"surface":{"op":"mirror"}'
     with (root / "one" / "tail.jsonl").open("ab") as tail:
         tail.write(b'%b,"sum":"%08x"}\n' % (body, zlib.crc32(body)))
-    for use in (backend.read, backend.open):
+    for use in (backend.open(SessionId("one")), read_all(backend)):
         with pytest.raises(SessionDamaged):
-            await use(SessionId("one"))
+            await use
 
 
 async def test_lost_inherited_events_are_damage(backend: LocalPersistence, root: Path) -> None:
@@ -154,6 +138,10 @@ async def test_lost_inherited_events_are_damage(backend: LocalPersistence, root:
     await writer.close()
     path = root / "one" / "tail.jsonl"
     path.write_bytes(path.read_bytes()[:-1])
-    for use in (backend.read, backend.open):
-        with pytest.raises(SessionDamaged, match="2 of 3"):
-            await use(SessionId("one"))
+    with pytest.raises(SessionDamaged, match="2 of 3"):
+        await backend.open(SessionId("one"))
+    with pytest.raises(SessionDamaged, match="event 2"):
+        await read_all(backend)
+    told: list[Damage] = []
+    assert len(await read_all(backend, on_damage=told.append)) == 2
+    assert [(damage.kind, damage.first, damage.count) for damage in told] == [("missing", 2, 1)]

@@ -1,0 +1,288 @@
+"""The sealed part of a log, for reading: its blocks, found by index or by walking."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from heald_persistence.blobs import Citing
+from heald_persistence.contracts import Damage
+from heald_persistence.frames import (
+    FRAME_LIMIT,
+    MAP_MAGIC,
+    PREFIX,
+    BadFrame,
+    ZoneMap,
+    check_frame,
+    decompress,
+    frames_in,
+    map_length,
+    remains,
+    zone_map_of,
+    zone_of,
+)
+from heald_persistence.index import Region, bit_of, region_of
+from heald_persistence.lines import BadLine, events_of, places_of
+from heald_persistence.sieve import Part, Sieve, sift
+from heald_persistence.source import Source
+from heald_session import Event, LogOffset
+
+_HEAD_BYTES = 1024
+"""Most zone maps come with one read of this many bytes."""
+_PIECE = 1024 * 1024
+_RUBBLE_LIMIT = 4 * FRAME_LIMIT
+"""No more is looked through at once where the structure is lost."""
+
+
+class Sealed:
+    """The first `size` bytes of a sealed log, which hold the events up to `base`.
+
+    Both are None if the tail cannot tell; then the log is as long as its blocks are good. Every
+    method blocks.
+    """
+
+    def __init__(
+        self, source: Source, size: int | None, base: int | None, known: Sequence[Region] = ()
+    ) -> None:
+        self._source = source
+        self._stop = source.size if size is None else min(size, source.size)
+        regions = [*self._trusted(known)]
+        regions += self._walk(regions[-1].stop, regions[-1].end) if regions else self._walk(0, 0)
+        if size is None:
+            regions = _sure(regions, base)
+        else:
+            _check_end(regions, self._stop, base or 0)
+        self.regions = regions
+
+    @property
+    def end(self) -> int:
+        """The offset that the blocks reach."""
+        return self.regions[-1].end if self.regions else 0
+
+    def parts(self, start: int, stop: int | None, wanted: frozenset[str] | None) -> Iterator[Part]:
+        """Yield the events of a range and of some types, with damage that lies in it."""
+        bits = None if wanted is None else sum({bit_of(name) for name in wanted})
+        for region in self.regions:
+            if stop is not None and region.first >= stop:
+                break
+            if region.end <= start or (region.mask is not None and not _meet(region.mask, bits)):
+                continue
+            for part in self._region_parts(region, wanted):
+                chosen = part if isinstance(part, Damage) else _chosen(part, start, stop, wanted)
+                if chosen:
+                    yield chosen
+
+    def check(self) -> Iterator[Damage]:
+        """Yield what is wrong with the structure and the checksums, decoding events only then."""
+        for region in self.regions:
+            try:
+                check_frame(self._bytes(region)[region.head :], self.zone(region))
+            except BadFrame:
+                parts = self._region_parts(region, None)
+                yield from (part for part in parts if isinstance(part, Damage))
+
+    def false_maps(self) -> Iterator[Damage]:
+        """Yield the zone maps that do not say what their frames hold, where both are whole."""
+        for region in self.regions:
+            try:
+                zone = self.zone(region)
+                raw = self._decompressed(region, zone)
+                lines = [raw[start:stop] for start, stop in places_of(raw)]
+                found = zone_of(lines, raw=len(raw), stored=zone.stored, crc=zone.crc)
+            except (BadFrame, BadLine):
+                continue  # that is damage of another kind
+            if found != zone:
+                reason = "its zone map does not say what its frame holds"
+                yield self._harmless(region, "zone_map", reason)
+
+    def zone(self, region: Region) -> ZoneMap:
+        """Return what a region's zone map says; raises `BadFrame`."""
+        if region.zone is not None:
+            return region.zone
+        if not region.head:
+            raise BadFrame("no zone map begins here")
+        found = self._block_at(region.place)
+        if (found.stop, found.first, found.end) != (region.stop, region.first, region.end):
+            raise BadFrame("log.idx says something else")
+        assert found.zone is not None  # noqa: S101 - that of a block is known
+        return found.zone
+
+    def sound(self, region: Region) -> tuple[Region, list[Citing]] | None:
+        """Return a region with its zone map, and which of its events cite blobs, if it is whole."""
+        try:
+            zone = self.zone(region)
+            if zone.cites:
+                events = events_of(self._decompressed(region, zone))
+            else:
+                check_frame(self._bytes(region)[region.head :], zone)
+                events = []
+        except BadFrame:
+            return None
+        citing = [event for event in events if isinstance(event, Citing)]
+        return region_of(region.place, region.head, zone), citing
+
+    def bytes_until(self, stop: int, size: int) -> Iterator[bytes]:
+        """Yield the bytes of the first blocks in pieces."""
+        for place in range(0, stop, size):
+            yield self._source.at(place, min(size, stop - place))
+
+    def _trusted(self, known: Sequence[Region]) -> Sequence[Region]:
+        """Return what an index says of these bytes, if the last of it is true."""
+        known = [*itertools.takewhile(lambda region: region.stop <= self._stop, known)]
+        try:
+            if known:
+                self.zone(known[-1])
+        except BadFrame:
+            return ()
+        return known
+
+    def _walk(self, place: int, first: int) -> Iterator[Region]:
+        """Yield regions from a place on; where the structure is lost, up to where it is found."""
+        while place < self._stop:
+            found = self._whole_block_at(place, first) or self._next_block(place + 1, first)
+            begin, seq = (self._stop, first) if found is None else (found.place, found.first)
+            if begin > place or seq > first:
+                yield Region(place, begin, first, seq)
+            if found is None:
+                return
+            yield found
+            place, first = found.stop, found.end
+
+    def _whole_block_at(self, place: int, first: int) -> Region | None:
+        try:
+            found = self._block_at(place)
+        except BadFrame:
+            return None
+        return found if found.first >= first else None
+
+    def _next_block(self, place: int, first: int) -> Region | None:
+        """Find the next place with a good zone map."""
+        while place < self._stop:
+            piece = self._source.at(place, min(_PIECE + len(MAP_MAGIC) - 1, self._stop - place))
+            at = piece.find(MAP_MAGIC)
+            while at >= 0:
+                if (found := self._whole_block_at(place + at, first)) is not None:
+                    return found
+                at = piece.find(MAP_MAGIC, at + 1)
+            place += _PIECE
+        return None
+
+    def _block_at(self, place: int) -> Region:
+        data = self._source.at(place, min(_HEAD_BYTES, self._stop - place))
+        head = PREFIX + map_length(data[:PREFIX])
+        if head > len(data):
+            data += self._source.at(place + len(data), min(head, self._stop - place) - len(data))
+        return region_of(place, head, zone_map_of(data[PREFIX:head]))
+
+    def _decompressed(self, region: Region, zone: ZoneMap) -> bytes:
+        data = self._bytes(region)
+        self._source.counts.frames_decoded += 1
+        return decompress(data[region.head :], zone)
+
+    def _bytes(self, region: Region) -> bytes:
+        stop = min(region.stop, self._stop, region.place + _RUBBLE_LIMIT)
+        return self._source.at(region.place, stop - region.place)
+
+    def _region_parts(self, region: Region, wanted: frozenset[str] | None) -> Iterator[Part]:
+        zone: ZoneMap | None = None
+        try:
+            zone = self.zone(region)
+            if wanted is not None and wanted.isdisjoint(zone.types):
+                return
+            events = _checked(events_of(self._decompressed(region, zone)), zone)
+        except (BadFrame, msgspec.MsgspecError) as error:
+            yield from self._rescued(region, zone, str(error))
+        else:
+            yield events
+
+    def _rescued(self, region: Region, zone: ZoneMap | None, reason: str) -> Iterator[Part]:
+        """Yield what can be had of a damaged region, line by line."""
+        sieve = Sieve(self._source.name, region.first, "frame", limit=region.end, reason=reason)
+        if region.place == region.stop:
+            sieve.kind, sieve.reason = "missing", "the log was cut, or pieced together"
+        if zone is not None:
+            sieve.types = frozenset(zone.types)
+        data = self._bytes(region)
+        frames: Iterable[bytes] = frames_in(data) if zone is None else (data[region.head :],)
+        lost = False
+        for part in sift(sieve, self._rescued_lines(region, frames, sieve)):
+            lost = lost or isinstance(part, Damage)
+            yield part
+        if (damage := sieve.end(region.place)) is not None:
+            yield damage
+        elif not lost:
+            yield self._harmless(region, "frame" if zone else "zone_map", reason)
+
+    def _rescued_lines(
+        self, region: Region, frames: Iterable[bytes], sieve: Sieve
+    ) -> Iterator[tuple[int, bytes]]:
+        for frame in frames:
+            self._source.counts.frames_decoded += 1
+            try:
+                raw = remains(frame)
+            except BadFrame as error:
+                sieve.spoil(region.place, str(error))
+                continue
+            for start, stop in places_of(raw):
+                yield region.place, raw[start:stop]
+
+    def _harmless(self, region: Region, kind: Literal["frame", "zone_map"], reason: str) -> Damage:
+        """Describe what is wrong and has cost no event."""
+        return Damage(
+            kind=kind,
+            file=self._source.name,
+            offset=region.place,
+            first=LogOffset(region.first),
+            count=0,
+            types=None,
+            reason=reason,
+        )
+
+
+def _check_end(regions: list[Region], stop: int, base: int) -> None:
+    """Let the regions end where the tail begins, whatever was found."""
+    end = regions[-1].end if regions else 0
+    if end < base and regions and not regions[-1].head:
+        last = regions.pop()
+        regions.append(Region(last.place, last.stop, last.first, base))
+    elif end < base:
+        regions.append(Region(stop, stop, end, base))
+
+
+def _sure(regions: list[Region], base: int | None) -> list[Region]:
+    """Return the regions that hold what was sealed, where the tail does not say how much was."""
+    while regions and (not regions[-1].head or (base is not None and regions[-1].first >= base)):
+        regions.pop()
+    return regions
+
+
+def _meet(mask: int, bits: int | None) -> bool:
+    return bits is None or mask & bits != 0
+
+
+def _checked(events: list[Event], zone: ZoneMap) -> list[Event]:
+    """Return events that are those which the zone map says; else raise `BadFrame`."""
+    last = zone.first + zone.count - 1
+    if len(events) != zone.count or (events[0].seq, events[-1].seq) != (zone.first, last):
+        raise BadFrame("it does not hold what its zone map says")
+    return events
+
+
+def _chosen(
+    events: list[Event], start: int, stop: int | None, wanted: frozenset[str] | None
+) -> list[Event]:
+    """Return the events that are wanted; a few do not keep the bytes of all."""
+    if not events:
+        return events
+    after = len(events) if stop is None else stop - events[0].seq
+    begin = max(0, start - events[0].seq)
+    if begin == 0 and after >= len(events) and wanted is None:
+        return events
+    return [
+        msgspec.structs.replace(event, encoded=event.encoded.copy())
+        for event in events[begin : max(after, 0)]
+        if wanted is None or event.type in wanted
+    ]

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from heald_persistence import SessionPersistence
+from heald_persistence.testing import PersistenceContract
+from heald_persistence_memory.memory import MemoryPersistence
+
+
+class TestMemoryBackend(PersistenceContract):
+    @pytest.fixture
+    def backend(self) -> SessionPersistence:
+        return MemoryPersistence()
