@@ -211,6 +211,7 @@ class Composition:
         if failed != known.get(failed.row):
             _logger.warning("%s: %s", self.name, failed)
         self.failed = tuple((known | {failed.row: known.get(failed.row, failed)}).values())
+        self.host.revision += 1 if self.parent is None else 0
 
     @property
     def _title(self) -> str:

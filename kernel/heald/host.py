@@ -49,11 +49,11 @@ class Host:
     now: Callable[[], int] = now_ms
     """The one place time comes from: integer milliseconds since the epoch."""
     revision: int = attrs.field(default=0, init=False)
-    """Grows with every change of the host composition's rows."""
+    """Grows with every change of the host composition's rows, running or failed."""
     constructed: int = attrs.field(default=0, init=False)
     """How many plugins were constructed so far, in every composition."""
     composition: Composition = attrs.field(init=False, repr=False)
-    _vocabularies: dict[Declare[Any], tuple[tuple[int, int], Vocabulary[Any]]] = attrs.field(
+    _vocabularies: dict[Declare[Any], tuple[int, Vocabulary[Any]]] = attrs.field(
         factory=dict, init=False, repr=False
     )
     _told: set[str] = attrs.field(factory=set, init=False, repr=False)
@@ -71,11 +71,10 @@ class Host:
 
         A plugin whose vocabulary cannot be had is told of once, and it is absent.
         """
-        rows = self.revision, len(self.composition.failed)
         known = self._vocabularies.get(spec)
-        if known is None or known[0] != rows:
+        if known is None or known[0] != self.revision:
             vocabulary = Vocabulary(spec, self._declarations(spec))
-            known = self._vocabularies[spec] = rows, vocabulary
+            known = self._vocabularies[spec] = self.revision, vocabulary
         return known[1]
 
     def _declarations(self, spec: Declare[T]) -> list[Declared[T]]:

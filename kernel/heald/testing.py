@@ -53,10 +53,9 @@ def heald_host(heald_home: Path) -> HostFactory:
     from heald import open_host  # noqa: PLC0415 - a test run that needs no host pays nothing
 
     def factory(**options: Any) -> AbstractAsyncContextManager[Host]:
-        if options.get("home") is None:
-            options["home"] = heald_home  # never the person's
-        defaults: dict[str, Any] = {"env": {}, "strict": True}
-        return open_host(**defaults | options)
+        defaults: dict[str, Any] = {"home": heald_home, "env": {}, "strict": True}
+        given = {name: value for name, value in options.items() if value is not None}
+        return open_host(**defaults | given)  # None must not mean the person's own home
 
     return factory
 

@@ -40,7 +40,7 @@ class LiveAgent:
         self.denied_tools = denied_tools
         self.running = False
         self._persona = persona
-        self._ledger = ledger
+        self.ledger = ledger
         self._pace = pace
         self._leave = leave
         self._last = ledger.last
@@ -96,7 +96,7 @@ class LiveAgent:
 
     def deliver(self) -> None:
         """See that undelivered messages are delivered: by the open turn, or by a new one."""
-        if self._busy is None and not self.ending and self._ledger.catch_up().pending():
+        if self._busy is None and not self.ending and self.ledger.catch_up().pending():
             self._idle.clear()
             name = f"turns of {self.session.id}"
             self._busy = asyncio.create_task(self._turns(), name=name)
@@ -121,9 +121,9 @@ class LiveAgent:
 
     async def _turns(self) -> None:
         try:
-            while not self.ending and (pending := self._ledger.catch_up().pending()):
+            while not self.ending and (pending := self.ledger.catch_up().pending()):
                 await self._turn()
-                if self._ledger.catch_up().pending()[: len(pending)] == pending:
+                if self.ledger.catch_up().pending()[: len(pending)] == pending:
                     break  # it could not even open, and another would not either
         finally:
             self._busy = None
@@ -132,7 +132,7 @@ class LiveAgent:
     async def _turn(self) -> None:
         self._cancel = CancelToken()
         self.running = True
-        turn = Turn(self, self._ledger, self._pace, self._cancel, self._persona)
+        turn = Turn(self, self.ledger, self._pace, self._cancel, self._persona)
         try:
             self._last = await turn.run()
         finally:

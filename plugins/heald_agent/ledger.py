@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
+from weakref import ReferenceType, ref
 
 import attrs
 import msgspec
@@ -21,10 +22,15 @@ from heald_session import (
     TurnStart,
     UserMessage,
     after,
+    before,
 )
 
 _logger = logging.getLogger("heald_agent")
 Lane = Literal["queued", "steer"]
+
+
+def _weakly(session: Session) -> ReferenceType[Session]:
+    return ref(session)
 
 
 @attrs.define
@@ -34,7 +40,7 @@ class Ledger:
     Messages that a fork inherited undelivered are the source's to deliver, not the fork's.
     """
 
-    session: Session
+    _session: ReferenceType[Session] = attrs.field(converter=_weakly)
     offset: LogOffset = LogOffset(0)
     turn: int = 0
     model: str | None = None
@@ -43,13 +49,28 @@ class Ledger:
     _pending: dict[str, InboxMessage] = attrs.field(factory=dict)
     _text: str = ""
 
+    def feed(self, events: Iterable[Event]) -> None:
+        """Fold the next events of the log while it is loaded; others are passed over."""
+        for event in events:
+            if before(event.seq) == self.offset:
+                self._apply(event)
+
+    @property
+    def session(self) -> Session:
+        """Whose log it follows; a ledger that waits for an agent keeps no session alive."""
+        session = self._session()
+        assert session is not None  # noqa: S101 - whoever uses the ledger has the session
+        return session
+
     async def read(self) -> None:
-        """Fold the log from its beginning, from storage where it is no longer in memory."""
-        async for event in self.session.read(self.offset):
-            self._apply(event)
+        """Fold what was appended since, from storage where it is no longer in memory."""
+        while self.offset < self.session.hot_from:
+            async for event in self.session.read(self.offset, self.session.hot_from):
+                self._apply(event)
+        self.catch_up()
 
     def catch_up(self) -> Ledger:
-        """Fold what was appended since, and return the ledger."""
+        """Fold what was appended since and is in memory, and return the ledger."""
         for event in self.session.hot(self.offset):
             self._apply(event)
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -11,7 +12,16 @@ from heald_agent.contracts import Agents
 from heald_agent.hookspecs import agents
 from heald_agent.loop import Pace
 from heald_agent.registry import LiveAgents
-from heald_session import Session, session_closed, session_store
+from heald_session import (
+    Event,
+    Session,
+    WindowHolder,
+    event_appended,
+    session_closed,
+    session_loading,
+    session_store,
+    window_holders,
+)
 
 
 def _positive(_: Any, field: attrs.Attribute[Any], value: float) -> None:
@@ -58,6 +68,21 @@ class AgentPlugin(Plugin[AgentConfig]):
     def provide_agents(self) -> Agents:
         """Return the one registry of this host."""
         return self._agents
+
+    @implements(session_loading)
+    def fold_loaded(self, session: Session, events: Sequence[Event]) -> None:
+        """Follow the log of a session that may get an agent."""
+        self._agents.load(session, events)
+
+    @implements(event_appended)
+    def follow(self, session: Session, event: Event) -> None:
+        """Follow the log of a session that has an agent."""
+        self._agents.appended(session)
+
+    @implements(window_holders)
+    def hold_what_is_not_followed(self) -> Iterable[WindowHolder]:
+        """Keep in memory what an agent has not followed yet."""
+        return [self._agents.needed]
 
     @implements(session_closed)
     async def end_agent(self, session: Session) -> None:

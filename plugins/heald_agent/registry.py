@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import attrs
 
@@ -17,7 +18,7 @@ from heald_agent.loop import Pace
 from heald_agent.requests import adapter_of
 from heald_agent.seating import seat_again, seat_for
 from heald_preset import Seat, presets
-from heald_session import Session, SessionId, SessionStore, session_store
+from heald_session import Event, LogOffset, Session, SessionId, SessionStore, session_store
 
 
 @attrs.define(eq=False)
@@ -29,6 +30,8 @@ class LiveAgents:
     model: str | None
     """The model of agents for which none is named."""
     _agents: dict[SessionId, LiveAgent] = attrs.field(factory=dict)
+    _loaded: WeakKeyDictionary[Session, Ledger] = attrs.field(factory=WeakKeyDictionary)
+    """Ledgers of sessions that were loaded and have no agent yet."""
     _resuming: WeakValueDictionary[SessionId, asyncio.Lock] = attrs.field(
         factory=WeakValueDictionary
     )
@@ -97,7 +100,7 @@ class LiveAgents:
     ) -> LiveAgent:
         if model is not None:
             adapter_of(session.scope, model)
-        ledger = Ledger(session)
+        ledger = self._loaded.pop(session, None) or Ledger(session)
         await ledger.read()
         if session.id in self._agents:
             raise AgentExists(session.id)
@@ -114,6 +117,22 @@ class LiveAgents:
         if agent.model is not None:
             agent.deliver()
         return agent
+
+    def load(self, session: Session, events: Sequence[Event]) -> None:
+        """Fold what is loaded of a session's log, for the agent that may be attached to it."""
+        if session not in self._loaded:
+            self._loaded[session] = Ledger(session)
+        self._loaded[session].feed(events)
+
+    def appended(self, session: Session) -> None:
+        """Let the agent of a session follow its log, so that memory need not hold more of it."""
+        if (agent := self._agents.get(session.id)) is not None:
+            agent.ledger.catch_up()
+
+    def needed(self, session: Session) -> LogOffset | None:
+        """Return up to where the agent of a session has followed its log."""
+        agent = self._agents.get(session.id)
+        return None if agent is None else agent.ledger.offset
 
     async def closing(self, session: Session) -> None:
         """End the agent of a session that somebody else disposes of."""

@@ -11,7 +11,7 @@ import attrs
 from heald import HealdError
 from heald_projection.catalog import KnownUnit
 from heald_projection.cells import Cell, Dispatch
-from heald_session import Event, LogOffset, Seq, Session, after
+from heald_session import Event, LogOffset, Seq, Session, after, before
 
 _logger = logging.getLogger("heald_projection")
 
@@ -64,6 +64,13 @@ class LiveCells:
         if self.offset < session.end:
             for event in session.hot(self.offset):
                 self._fold(event, tell=tell)
+                self.offset = after(event.seq)
+
+    def feed(self, events: Iterable[Event]) -> None:
+        """Fold the next events of the log, which are told to nobody; others are passed over."""
+        for event in events:
+            if before(event.seq) == self.offset:
+                self._fold(event, tell=False)
                 self.offset = after(event.seq)
 
     def take_changes(self) -> list[Change]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from heald import NoConfig, Plugin, RowContext, implements
 from heald_projection.contracts import Projections
 from heald_projection.hookspecs import projections
 from heald_projection.registry import Registry
-from heald_session import Event, Session, event_appended, session_prepared
+from heald_session import (
+    Event,
+    Session,
+    WindowHolder,
+    event_appended,
+    session_loading,
+    session_prepared,
+    window_holders,
+)
 
 
 class ProjectionPlugin(Plugin[NoConfig]):
@@ -19,6 +29,14 @@ class ProjectionPlugin(Plugin[NoConfig]):
     @implements(projections)
     def provide_projections(self) -> Projections:
         return self._registry
+
+    @implements(window_holders)
+    def hold_what_is_not_folded(self) -> Iterable[WindowHolder]:
+        return [self._registry.needed]
+
+    @implements(session_loading)
+    def fold_loaded(self, session: Session, events: Sequence[Event]) -> None:
+        self._registry.load(session, events)
 
     @implements(session_prepared)
     def fill_cells(self, session: Session) -> None:

@@ -24,10 +24,20 @@ class Registry:
         self._catalog = Catalog(host)
         self._live: WeakKeyDictionary[Session, LiveCells] = WeakKeyDictionary()
 
-    def prepare(self, session: Session) -> None:
-        """Fill a session's cells from its log; what is in them then is nobody's news."""
+    def load(self, session: Session, events: Sequence[Event]) -> None:
+        """Fold what is loaded of a session's log; what is in the cells then is nobody's news."""
         if session not in self._live:
-            self._live[session] = self._filled(session)
+            self._live[session] = self._begun(session)
+        self._live[session].feed(events)
+
+    def prepare(self, session: Session) -> None:
+        """Bring a session's cells to the end of its log before anyone can see it."""
+        self._reaching(session).advance(session, tell=False)
+
+    def needed(self, session: Session) -> LogOffset | None:
+        """Return up to where the session's cells have seen its log."""
+        cells = self._live.get(session)
+        return None if cells is None else cells.offset
 
     def appended(self, session: Session, event: Event) -> None:
         """Advance through an event and tell what it changed."""
@@ -91,19 +101,25 @@ class Registry:
         """Return the keys that cannot be read."""
         return frozenset(cell.key for cell in self._caught_up(session).all if _is_faulted(cell))
 
-    def _filled(self, session: Session) -> LiveCells:
-        if session.hot_from > 0:  # the rest is in storage, and reading that takes `ready`
-            return LiveCells((), session.end)
-        begun = [Cell.begin(known, session.header, session.cut) for known in self._catalog]
-        cells = LiveCells(begun)
-        cells.advance(session, tell=False)
+    def _reaching(self, session: Session) -> LiveCells:
+        """Return cells that what is in memory of the log brings to its end.
+
+        Of a log that was not heard from its beginning there are none before `ready`.
+        """
+        cells = self._live.get(session)
+        if cells is None or cells.offset < session.hot_from:
+            heard_all = session.hot_from == 0
+            cells = self._begun(session) if heard_all else LiveCells((), session.end)
+            self._live[session] = cells
         return cells
 
+    def _begun(self, session: Session) -> LiveCells:
+        return LiveCells(Cell.begin(known, session.header, session.cut) for known in self._catalog)
+
     def _caught_up(self, session: Session) -> LiveCells:
-        cells = self._live.get(session)
-        if cells is None:
-            cells = self._live[session] = self._filled(session)
-        cells.advance(session, tell=True)
+        told = session in self._live
+        cells = self._reaching(session)
+        cells.advance(session, tell=told)
         return cells
 
     def _select(self, cells: LiveCells, key: str) -> Cell | None:

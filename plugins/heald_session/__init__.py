@@ -1,6 +1,6 @@
 """Sessions: append-only event logs, their headers, and the conversation vocabulary."""
 
-from heald_session.contracts import AppendGuard, Proposal, Session, SessionStore
+from heald_session.contracts import AppendGuard, Proposal, Session, SessionStore, WindowHolder
 from heald_session.conversation import (
     AssistantMessage,
     InboxMessage,
@@ -37,10 +37,14 @@ from heald_session.hookspecs import (
     event_appended,
     event_types,
     session_closed,
+    session_loading,
     session_opened,
     session_prepared,
     session_store,
+    window_holders,
 )
+from heald_session.ids import checked_id
+from heald_session.naming import SessionRenamed
 from heald_session.positions import LogOffset, Seq, SessionId, after, before
 
 __all__ = [
@@ -70,6 +74,7 @@ __all__ = [
     "SessionIdInvalid",
     "SessionIdTaken",
     "SessionNotFound",
+    "SessionRenamed",
     "SessionStore",
     "StepEnd",
     "StepStart",
@@ -83,13 +88,17 @@ __all__ = [
     "TurnStart",
     "Usage",
     "UserMessage",
+    "WindowHolder",
     "after",
     "append_guards",
     "before",
+    "checked_id",
     "event_appended",
     "event_types",
     "session_closed",
+    "session_loading",
     "session_opened",
     "session_prepared",
     "session_store",
+    "window_holders",
 ]

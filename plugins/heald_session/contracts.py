@@ -87,13 +87,20 @@ class Session(Protocol):
         ...
 
     def hot(self, start: LogOffset | None = None) -> Sequence[Event]:
-        """Return the events in memory from `start` on; raises `IndexError` before `hot_from`."""
+        """Return the events in memory from `start` on; raises `IndexError` before `hot_from`.
+
+        Old events leave memory once they are durable and no `window_holders` needs them; those of a
+        session that is kept nowhere stay.
+        """
         ...
 
     def read(
         self, start: LogOffset = LogOffset(0), stop: LogOffset | None = None
     ) -> AsyncIterator[Event]:
-        """Yield events of the log, from storage where they are no longer in memory."""
+        """Yield events of the log, from storage where they are no longer in memory.
+
+        It ends where the log did when it began. Raises what storage raises.
+        """
         ...
 
     def history(self) -> tuple[Message, ...]:
@@ -149,7 +156,23 @@ class SessionStore(Protocol):
 
         The source may be live or stored. Without a cut it is all of it. `header` may change the
         new session's creation facts; an ordinary fork keeps `cwd` and `delegation_depth` and has no
-        `origin`. Raises `SessionNotFound` or `CutInvalid`.
+        `origin`. Events of a live source are made durable first, where they are kept. Raises
+        `SessionNotFound`, `CutInvalid`, `LogNeedsPlugin`, or what the storage raises.
+        """
+        ...
+
+    async def fork_stored(
+        self,
+        source: SessionId,
+        *,
+        cut: LogOffset | None = None,
+        id: SessionId | None = None,  # noqa: A002
+    ) -> Header:
+        """Store a fork without making it live, which does not read the log, however long it is.
+
+        The source may be live or stored, and the cut must leave events. What is not understood of
+        them is found when the fork is resumed. Raises like `fork`, and `ServiceAbsent` if sessions
+        are kept nowhere.
         """
         ...
 
@@ -184,3 +207,7 @@ class Proposal:
 
 AppendGuard = Callable[[Proposal], None]
 """Looks at an event before it is committed; raising refuses it."""
+
+
+WindowHolder = Callable[[Session], LogOffset | None]
+"""Returns the lowest offset from which events of a session are still needed, None if none is."""

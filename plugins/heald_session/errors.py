@@ -117,7 +117,8 @@ class AppendReentrant(HealdError, RuntimeError):
     type: str
 
     def message(self) -> str:
-        return f"{self.type} was appended from inside an observer of {self.id!r}; do it afterwards"
+        inside = f"from inside a guard or an observer of {self.id!r}"
+        return f"{self.type} was appended {inside}; do it afterwards"
 
 
 @attrs.define

@@ -28,7 +28,7 @@ class Surface(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
 APPEND = Surface("append")
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One thing that happened in a session, as it is in the log.
 
     `time` is in integer milliseconds since the epoch and never runs backwards in a log. The data

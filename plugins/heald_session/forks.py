@@ -2,42 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from typing import Final
 
+import attrs
 import msgspec
 
+from heald_persistence import StoredLog
 from heald_session.errors import CutInvalid
 from heald_session.events import Event
 from heald_session.header import FORMAT_VERSION, Header
+from heald_session.origins import Origin
 from heald_session.positions import LogOffset, SessionId, after, before
 
+TURNS: Final = frozenset(("turn/start", "turn/end"))
+_LATE: Final = 1000
+"""How many events before a cut nearly always have one of a turn's among them."""
 
-def checked_cut(
-    id: SessionId,  # noqa: A002
-    events: Sequence[Event],
-    cut: LogOffset | None,
-) -> LogOffset:
+
+@attrs.define
+class CutCheck:
+    """Follows a log up to a cut, to know whether a turn is open there."""
+
+    _opened: LogOffset | None = None
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Follow the log through its next events."""
+        for event in events:
+            if event.type == "turn/start" and self._opened is None:
+                self._opened = before(event.seq)
+            elif event.type == "turn/end":
+                self._opened = None
+
+    async def refuse_inside_a_turn(self, origin: Origin, cut: LogOffset) -> None:
+        """Raise `CutInvalid`, with the nearest places that are legal, if a turn is open."""
+        if self._opened is not None:
+            closed = await _next_end(origin, cut)
+            places = f"cut at {self._opened}" + (f" or {closed}" if closed is not None else "")
+            raise CutInvalid(origin.header.id, cut, f"a turn is open there; {places}")
+
+
+async def refuse_inside_a_turn(log: StoredLog, cut: LogOffset) -> None:
+    """Raise `CutInvalid` if a turn is open at a cut, having read as little as tells."""
+    if await _last_of_a_turn(log, cut) == "turn/start":
+        check = CutCheck()
+        async for batch in log.batches(stop=cut, types=TURNS):
+            check.follow(batch)
+        await check.refuse_inside_a_turn(log, cut)
+
+
+async def _last_of_a_turn(log: StoredLog, cut: LogOffset) -> str | None:
+    """Return the type of the last event before a cut that opens or closes a turn."""
+    for start in (LogOffset(max(cut - _LATE, 0)), LogOffset(0)):
+        last = None
+        async for batch in log.batches(start, cut, types=TURNS):
+            last = batch[-1].type if batch else last
+        if last is not None:
+            return last
+    return None
+
+
+def checked_cut(origin: Origin, cut: LogOffset | None) -> LogOffset:
     """Return where to cut, the end if nothing was said; raise `CutInvalid`, never clip."""
-    end = LogOffset(len(events))
-    cut = end if cut is None else cut
-    if not 0 <= cut <= end:
-        raise CutInvalid(id, cut, f"the log has {end} events")
-    opened: LogOffset | None = None
-    for event in events[:cut]:
-        if event.type == "turn/start" and opened is None:
-            opened = before(event.seq)
-        elif event.type == "turn/end":
-            opened = None
-    if opened is not None:
-        raise CutInvalid(id, cut, _inside(events, cut, opened))
+    if cut is None:
+        return origin.end
+    if not 0 <= cut <= origin.end:
+        raise CutInvalid(origin.header.id, cut, f"the log has {origin.end} events")
     return cut
 
 
-def _inside(events: Sequence[Event], cut: LogOffset, opened: LogOffset) -> str:
-    ends = (after(event.seq) for event in events[cut:] if event.type == "turn/end")
-    closed = next(ends, None)
-    places = f"cut at {opened}" + (f" or {closed}" if closed is not None else "")
-    return f"a turn is open there; {places}"
+async def _next_end(origin: Origin, cut: LogOffset) -> LogOffset | None:
+    """Return where the first turn ends after a cut."""
+    async for batch in origin.batches(cut):
+        for event in batch:
+            if event.type == "turn/end":
+                return after(event.seq)
+    return None
 
 
 def forked_header(

@@ -23,22 +23,30 @@ NO_RESULT = "This tool call has no result."
 """What the model gets for a call that nothing answered."""
 
 
+_Undecoded = tuple[str, msgspec.Raw]
+"""Type and data of a surface event that nobody asked for yet.
+
+The data is a copy: what was read from storage keeps everything alive that it was read with.
+"""
+
+
 class History:
-    """The surface of one log, kept as its events come."""
+    """The surface of one log, kept as its events come; they are decoded when they are asked for."""
 
     def __init__(self) -> None:
         self._seqs: list[Seq] = []
-        self._messages: list[Message | None] = []
+        self._entries: list[_Undecoded | Message | None] = []
 
-    def add(self, event: Event) -> None:
-        """Take an event into the surface if it says that it belongs there."""
-        if event.surface is None:
-            return
-        begin = end = len(self._seqs)
-        if event.surface.op == "replace":
-            begin, end = self._shadowed(event.surface)
-        self._seqs[begin:end] = [event.seq]
-        self._messages[begin:end] = [message_of(event)]
+    def add(self, event: Event, surface: Surface) -> None:
+        """Take an event into its place on the surface."""
+        entry = (event.type, event.encoded.copy())
+        if surface.op == "append":
+            self._seqs.append(event.seq)
+            self._entries.append(entry)
+        else:
+            begin, end = self._shadowed(surface)
+            self._seqs[begin:end] = [event.seq]
+            self._entries[begin:end] = [entry]
 
     def fault(self, surface: Surface) -> str | None:
         """Say why an event cannot be written with this surface, if it cannot."""
@@ -53,7 +61,10 @@ class History:
 
     def messages(self) -> tuple[Message, ...]:
         """Return what a request may carry."""
-        return balanced([message for message in self._messages if message is not None])
+        for place, entry in enumerate(self._entries):
+            if isinstance(entry, tuple):
+                self._entries[place] = message_of(*entry)
+        return balanced([one for one in self._entries if isinstance(one, Message)])
 
     def _shadowed(self, surface: Surface) -> tuple[int, int]:
         """Return the places a replacement takes; none, at the end, if its range is gone."""
@@ -64,18 +75,18 @@ class History:
         return len(self._seqs), len(self._seqs)
 
 
-def message_of(event: Event) -> Message | None:
-    """Return an event as a message, or None if it cannot be read as one.
+def message_of(type: str, encoded: msgspec.Raw) -> Message | None:  # noqa: A002
+    """Return an event's data as a message, or None if it cannot be read as one.
 
     Stored data may have been written by another version: fields that are not known are left out.
     """
-    kind = MESSAGES.get(event.type)
+    kind = MESSAGES.get(type)
     if kind is None:
         return None
     try:
-        return event.data_as(kind)
+        return msgspec.json.decode(encoded, type=kind)
     except msgspec.ValidationError:
-        return _as_far_as_known(event.data, kind)
+        return _as_far_as_known(msgspec.json.decode(encoded), kind)
 
 
 def _as_far_as_known(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from heald import collect, declare, observe, provide
-from heald_session.contracts import AppendGuard, Session, SessionStore
+from heald_session.contracts import AppendGuard, Session, SessionStore, WindowHolder
 from heald_session.events import Event, EventType
 
 
@@ -29,6 +29,24 @@ def append_guards() -> Iterable[AppendGuard]:
     They run in row order in the session's scope; the first to raise refuses and is named.
     """
     ...
+
+
+@collect
+def window_holders() -> Iterable[WindowHolder]:
+    """Contribute callables that say from where on they still need a session's events in memory.
+
+    Whoever follows sessions by `Session.hot` contributes one.
+    """
+    ...
+
+
+@observe
+def session_loading(session: Session, events: Sequence[Event]) -> None:
+    """Hear of the next events of a log that is being loaded, from its beginning on, in order.
+
+    A log is longer than memory: the batches are all there is of it until the session is opened.
+    What is appended before that, such as a repair, is in `Session.hot`. Loading may yet fail.
+    """
 
 
 @observe

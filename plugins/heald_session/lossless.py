@@ -18,20 +18,63 @@ MAX_DEPTH = 200
 
 _Path = tuple["_Path", "str | int"] | None
 _JSON_TYPES = (str, bool, int, float, list, dict)
+_SIMPLE = frozenset((str, bool, type(None)))
+_encode = msgspec.json.Encoder().encode
 
 
-def plain(data: object) -> Any:
-    """Return data as plain JSON values; raise `DataNotJson` with the path to what is not.
+def encoded(data: object) -> bytes:
+    """Encode data as JSON; raise `DataNotJson` with the path to what would not come back the same.
 
     A struct stands for its fields; everything else must be exactly what JSON gives back.
     """
+    if not _looks_plain(data, MAX_DEPTH):
+        data = _vetted(data)
+    try:
+        return _encode(data)
+    except UnicodeEncodeError:
+        _walk(data, None, [])
+        raise
+
+
+def _vetted(data: object) -> object:
+    """Return what is not evidently plain as plain values, or raise `DataNotJson`."""
     if isinstance(data, msgspec.Struct):
         try:
             data = msgspec.to_builtins(data)
         except (TypeError, ValueError, RecursionError) as error:
             raise DataNotJson("data", str(error) or "it contains itself") from error
-    _walk(data, None, [])
+    if not _looks_plain(data, MAX_DEPTH):
+        _walk(data, None, [])
     return data
+
+
+def _looks_plain(value: Any, levels: int) -> bool:  # noqa: C901 - calls would cost more
+    """Say whether a quick look finds nothing to refuse; encoding looks at the text.
+
+    Nearly every append needs no more, so it is written to be quick and keeps no path.
+    """
+    if type(value) is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
+        value = value.values()
+    elif type(value) is not list:
+        return type(value) in _SIMPLE
+    if not levels:
+        return False
+    for item in value:
+        kind = type(item)
+        if kind is str:
+            continue
+        if kind is int:
+            plain = -MAX_INTEGER <= item <= MAX_INTEGER
+        elif kind is dict or kind is list:
+            plain = _looks_plain(item, levels - 1)
+        else:
+            plain = kind in _SIMPLE or (kind is float and math.isfinite(item))
+        if not plain:
+            return False
+    return True
 
 
 def _walk(value: object, path: _Path, inside: list[int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -64,27 +64,29 @@ class OpenTurn:
 _FOLLOWED = frozenset(("step/start", "step/end", "assistant/message", "tool/start", "tool/result"))
 
 
-def open_turn(events: Iterable[Event]) -> OpenTurn | None:
-    """Return the turn that is open at the end of the events, if one is."""
-    turn: OpenTurn | None = None
-    for event in events:
-        if event.type == "turn/start":
-            data = event.data
-            turn = OpenTurn(_number(data.get("turn")) if isinstance(data, dict) else 0)
-        elif event.type == "turn/end":
-            turn = None
-        elif turn is not None:
-            turn.take(event)
-    return turn
-
-
-def repairs(events: Sequence[Event]) -> tuple[NewEvent, ...]:
-    """Return what closes the open tail turn; nothing for a log that is balanced.
+@attrs.define
+class Repair:
+    """Follows a log to its end to know what closes the turn that is open there.
 
     Earlier turns are left as they are: what they lack, readers balance in memory.
     """
-    turn = open_turn(events)
-    return turn.closing() if turn is not None else ()
+
+    _turn: OpenTurn | None = None
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Follow the log through its next events."""
+        for event in events:
+            if event.type == "turn/start":
+                data = event.data
+                self._turn = OpenTurn(_number(data.get("turn")) if isinstance(data, dict) else 0)
+            elif event.type == "turn/end":
+                self._turn = None
+            elif self._turn is not None:
+                self._turn.take(event)
+
+    def closing(self) -> tuple[NewEvent, ...]:
+        """Return what closes the open turn; nothing for a log that is balanced."""
+        return self._turn.closing() if self._turn is not None else ()
 
 
 def _calls(calls: Any) -> dict[str, str]:

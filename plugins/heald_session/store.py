@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 import attrs
 
 from heald import Composition, HealdError, Host, Scope
-from heald_persistence import LogWriter, SessionNotSaved, SessionPersistence, session_persistence
+from heald_persistence import (
+    LogWriter,
+    SessionNotSaved,
+    SessionPersistence,
+    session_persistence,
+)
 from heald_session.contracts import Session
-from heald_session.errors import LogNeedsPlugin, SessionIdTaken, SessionNotFound
-from heald_session.events import Event, NewEvent
-from heald_session.forks import checked_cut, forked_header
+from heald_session.errors import CutInvalid, SessionIdTaken, SessionNotFound
+from heald_session.events import NewEvent
+from heald_session.filling import inherit, load
+from heald_session.forks import checked_cut, forked_header, refuse_inside_a_turn
 from heald_session.header import FORMAT_VERSION, Header
 from heald_session.hookspecs import session_closed, session_opened, session_prepared
 from heald_session.ids import checked_id, new_id, new_log_id
 from heald_session.live import LiveSession
+from heald_session.origins import LiveOrigin, Origin
 from heald_session.positions import LogOffset, SessionId
-from heald_session.repair import repairs
 from heald_session.vocabulary import EventTypes
+from heald_session.window import WindowLimits
 
 
 @attrs.define(eq=False)
@@ -30,6 +37,7 @@ class LiveSessions:
 
     _host: Host
     _logger: logging.Logger
+    _limits: WindowLimits
     _types: EventTypes = attrs.field(
         init=False, default=attrs.Factory(lambda self: EventTypes(self._host), takes_self=True)
     )
@@ -67,7 +75,7 @@ class LiveSessions:
             origin=origin,
             agent_preset=agent_preset,
         )
-        return await self._make(header, (), first, composition)
+        return await self._make(header, LogOffset(0), None, first, composition)
 
     async def fork(
         self,
@@ -80,13 +88,42 @@ class LiveSessions:
         composition: Composition | None = None,
     ) -> Session:
         child = new_id() if id is None else checked_id(id)
-        original, events = await self._log_of(source, self._storage(composition))
-        cut = checked_cut(source, events, cut)
-        prefix = events[:cut]
-        self._check_understood(source, prefix)
-        now = self._host.now()
-        facts = forked_header(original, child, new_log_id(), now, seeded=cut > 0, change=header)
-        return await self._make(facts, prefix, first, composition)
+        if cut is None and (live := self._live.get(source)) is not None:
+            cut = live.end
+        async with self._origin(checked_id(source), cut, self._storage(composition)) as origin:
+            cut = checked_cut(origin, cut)
+            now, log_id = self._host.now(), new_log_id()
+            facts = forked_header(origin.header, child, log_id, now, seeded=cut > 0, change=header)
+            return await self._make(facts, cut, origin, first, composition)
+
+    async def fork_stored(
+        self,
+        source: SessionId,
+        *,
+        cut: LogOffset | None = None,
+        id: SessionId | None = None,  # noqa: A002
+    ) -> Header:
+        child = new_id() if id is None else checked_id(id)
+        storage = self._host.scope.require(session_persistence)
+        if (live := self._live.get(source)) is not None:
+            cut = live.end if cut is None else cut
+            await live.flush()
+        async with await storage.read(checked_id(source)) as log:
+            cut = checked_cut(log, cut)
+            if not cut:
+                raise CutInvalid(source, cut, "a session without events is not stored")
+            await refuse_inside_a_turn(log, cut)
+            now, log_id = self._host.now(), new_log_id()
+            facts = forked_header(log.header, child, log_id, now, seeded=True, change=None)
+        with self._taking(child):
+            writer = await storage.fork(source, cut, facts)
+            try:
+                await writer.flush()
+            except BaseException:
+                await writer.discard()
+                raise
+            await writer.close()
+        return facts
 
     async def resume(
         self,
@@ -128,19 +165,19 @@ class LiveSessions:
     async def _make(
         self,
         header: Header,
-        prefix: Sequence[Event],
+        cut: LogOffset,
+        origin: Origin | None,
         first: Sequence[NewEvent],
         composition: Composition | None,
     ) -> LiveSession:
-        cut = LogOffset(len(prefix))
         with self._taking(header.id):
-            storage = self._storage(composition)
-            writer = await storage.create(header, cut) if storage is not None else None
+            writer = await _writer(self._storage(composition), header, cut, origin)
             session = self._session(header, cut, writer, composition)
             try:
-                session.inherit(prefix)
+                if origin is not None:
+                    await inherit(session, origin, self._types)
                 for new in first:
-                    session.write(new)
+                    session.write(new.type, new.data, new.surface, new.sources)
                 if session.end:
                     await session.flush()
                 self._publish(session)
@@ -156,12 +193,10 @@ class LiveSessions:
                 raise SessionNotFound(id, tuple(self._live))
             writer = await storage.open(id)
             try:
-                header, cut, events = await _read(storage, id)
-                self._check_understood(id, events)
-                session = self._session(header, cut, writer, composition)
-                session.load(events)
-                for new in repairs(events):
-                    session.write(new)
+                async with await storage.read(id) as log:
+                    session = self._session(log.header, log.cut, writer, composition)
+                    for new in await load(session, log, self._types):
+                        session.write(new.type, new.data, new.surface, new.sources)
                 self._publish(session)
             except BaseException:
                 await writer.discard()
@@ -196,7 +231,9 @@ class LiveSessions:
         composition: Composition | None,
     ) -> LiveSession:
         scope = Scope(composition or self._host.composition)
-        return LiveSession(header, cut, scope, self._types, writer)
+        return LiveSession(
+            header, cut, scope, types=self._types, writer=writer, limits=self._limits
+        )
 
     def _publish(self, session: LiveSession) -> None:
         session.scope.notify(session_prepared, session)
@@ -216,31 +253,35 @@ class LiveSessions:
         finally:
             self._making.discard(id)
 
-    async def _log_of(
+    @asynccontextmanager
+    async def _origin(
         self,
-        id: SessionId,  # noqa: A002
+        source: SessionId,
+        cut: LogOffset | None,
         storage: SessionPersistence | None,
-    ) -> tuple[Header, Sequence[Event]]:
-        if (live := self._live.get(id)) is not None:
-            return live.header, [event async for event in live.read()]
+    ) -> AsyncIterator[Origin]:
+        """Open what a fork begins with: storage where that has it, else the live session."""
+        if (live := self._live.get(source)) is not None:
+            if cut is None or cut <= 0 or not live.is_kept_in(storage):
+                yield LiveOrigin(live, live.end)
+                return
+            if live.flushed < cut:
+                await live.flush()
         if storage is None:
-            raise SessionNotFound(id, tuple(self._live))
-        header, _, events = await _read(storage, checked_id(id))
-        return header, events
-
-    def _check_understood(self, id: SessionId, events: Sequence[Event]) -> None:  # noqa: A002
-        needed = {event.type for event in events if event.required}
-        unknown = sorted(name for name in needed if self._types.find(name) is None)
-        if unknown:
-            raise LogNeedsPlugin(id, tuple(unknown))
+            raise SessionNotFound(source, tuple(self._live))
+        async with await storage.read(source) as log:
+            yield log
 
 
-async def _read(
-    storage: SessionPersistence,
-    id: SessionId,  # noqa: A002
-) -> tuple[Header, LogOffset, Sequence[Event]]:
-    async with await storage.read(id) as log:
-        return log.header, log.cut, [event async for batch in log.batches() for event in batch]
+async def _writer(
+    storage: SessionPersistence | None, header: Header, cut: LogOffset, origin: Origin | None
+) -> LogWriter | None:
+    """Take a place for a new session where there is storage."""
+    if storage is None:
+        return None
+    if origin is None or isinstance(origin, LiveOrigin) or not cut:
+        return await storage.create(header, cut)
+    return await storage.fork(origin.header.id, cut, header)
 
 
 async def _flush_all(session: LiveSession) -> None:

@@ -28,16 +28,17 @@ def append_unchecked(
     Neither its type nor its data is checked, and no guard is asked.
     """
     assert isinstance(session, LiveSession)
+    text = msgspec.json.encode(data)
     event = Event(
         seq=Seq(session.end),
         type=type,
         time=max(session.scope.host.now(), session.hot()[-1].time if session.end else 0),
-        encoded=msgspec.Raw(msgspec.json.encode(data)),
+        encoded=msgspec.Raw(text),
         v=v,
         required=required,
         surface=surface,
         sources=sources,
     )
-    session.commit(event)
+    session.commit(event, len(text))
     session.scope.notify(event_appended, session, event)
     return event

@@ -11,16 +11,17 @@ from heald_projection import Unit
 from heald_session.conversation import AssistantMessage, ToolStart, UserMessage
 from heald_session.events import Event
 from heald_session.header import Header
+from heald_session.naming import SessionRenamed
 from heald_session.positions import LogOffset
 
 TITLE_LENGTH: Final = 80
-"""How many characters of the first prompt a title keeps."""
+"""How many characters of a name or a first prompt a title keeps."""
 
 T = TypeVar("T")
 
 
 class Title(TypedDict):
-    """The first line of the first prompt that has one."""
+    """What a person called the session, else the first line of the first prompt that has one."""
 
     text: str
 
@@ -43,12 +44,23 @@ def _untitled(_header: Header, _cut: LogOffset) -> Title | None:
 
 
 def _titled(state: Title | None, event: Event) -> Title | None:
-    if state is not None or (prompt := _data(event, UserMessage)) is None:
+    if event.type == "session/renamed":
+        renamed = _data(event, SessionRenamed)
+        line = _first_line(renamed.title) if renamed is not None else None
+    elif state is None:
+        prompt = _data(event, UserMessage)
+        line = _first_line(prompt.text) if prompt is not None else None
+    else:
         return state
-    line = next((line.strip() for line in prompt.text.splitlines() if line.strip()), "")
-    if not line:
-        return state
-    return {"text": line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"}
+    return {"text": line} if line is not None else state
+
+
+def _first_line(text: str) -> str | None:
+    """Return the first line that is not blank, cut to a title's length."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), None)
+    if line is None or len(line) <= TITLE_LENGTH:
+        return line
+    return line[: TITLE_LENGTH - 1] + "…"
 
 
 def _nothing_yet(_header: Header, _cut: LogOffset) -> SessionStats:
@@ -114,8 +126,8 @@ def _as_it_is(state: Any) -> Any:
 UNITS: tuple[Unit, ...] = (
     Unit(
         key="title",
-        state_version=1,
-        event_types=frozenset({"user/message"}),
+        state_version=2,
+        event_types=frozenset({"user/message", "session/renamed"}),
         initial=_untitled,
         apply=_titled,
         view=_as_it_is,

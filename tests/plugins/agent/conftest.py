@@ -110,6 +110,7 @@ def host_with(heald_host: HostFactory, tmp_path: Path, monkeypatch: pytest.Monke
     def factory(
         *,
         agent: Mapping[str, object] | None = None,
+        window: Mapping[str, object] | None = None,
         storage: bool = False,
         extra: Sequence[Row] = (),
         home: Path | None = None,
@@ -120,7 +121,7 @@ def host_with(heald_host: HostFactory, tmp_path: Path, monkeypatch: pytest.Monke
         monkeypatch.setitem(sys.modules, "brings_for_tests", module)
         stored = [Row("persistence", "persistence")] if storage else []
         rows = [
-            Row("session", "session"),
+            Row("session", "session", window or {}),
             *stored,
             *extra,
             Row("agent", "agent", agent or {}),

@@ -12,7 +12,6 @@ from heald import Discovery, Host, Row
 from heald.testing import HostFactory
 
 HERE = Path(__file__).parent
-SESSION = Row("session", "session")
 PERSISTENCE = Row("persistence", "persistence")
 
 ENTRY_POINTS = """
@@ -20,6 +19,8 @@ ENTRY_POINTS = """
 acme-notes = acme_session:NotesPlugin
 acme-witness = acme_session:WitnessPlugin
 acme-guard = acme_session:GuardPlugin
+acme-units = acme_session:UnitsPlugin
+acme-holder = acme_session:HolderPlugin
 """
 
 OpenHost = Callable[..., AbstractAsyncContextManager[Host]]
@@ -42,11 +43,16 @@ def open_host(heald_host: HostFactory, acme: Discovery) -> OpenHost:
 
     @asynccontextmanager
     async def opened(
-        *rows: Row, stored: bool = True, with_acme: bool = True, **more: Any
+        *rows: Row,
+        stored: bool = True,
+        with_acme: bool = True,
+        window: dict[str, int] | None = None,
+        **more: Any,
     ) -> AsyncIterator[Host]:
+        session = Row("session", "session", window or {})
         storage: Iterable[Row] = (PERSISTENCE,) if stored else ()
         discovery = acme if with_acme else None
-        async with heald_host(rows=[SESSION, *storage, *rows], discovery=discovery, **more) as host:
+        async with heald_host(rows=[session, *storage, *rows], discovery=discovery, **more) as host:
             yield host
 
     return opened

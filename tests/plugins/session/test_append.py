@@ -183,6 +183,38 @@ async def test_an_append_from_inside_an_observer_is_refused(
         assert session.append("turn/start", {"turn": 2}).seq == 1
 
 
+async def test_another_session_may_be_appended_to_from_inside_an_observer(
+    open_host: OpenHost, plugin_of: PluginOf
+) -> None:
+    async with open_host(WITNESS) as host:
+        store = host.scope.require(session_store)
+        one, two = await store.create(cwd=None), await store.create(cwd=None)
+        witness = plugin_of(host, "witness")
+        witness.copies_to = two
+        one.append("acme/note", {"text": "a"})
+        assert (one.end, two.end, witness.errors) == (1, 1, [])
+
+
+async def test_an_append_from_inside_a_guard_is_refused(open_host: OpenHost) -> None:
+    async with open_host(Row("guard", "acme-guard", {"appends": True})) as host:
+        session = await host.scope.require(session_store).create(cwd=None)
+        with pytest.raises(AppendRefused, match="from inside a guard or an observer"):
+            session.append("acme/note", {"text": "a"})
+        assert session.end == 0
+
+
+async def test_of_several_guards_only_the_first_that_refuses_is_asked_and_named(
+    open_host: OpenHost, plugin_of: PluginOf
+) -> None:
+    rows = [Row(name, "acme-guard", {"refuses": "turn/start"}) for name in ("one", "two")]
+    async with open_host(Row("zero", "acme-guard"), *rows) as host:
+        session = await host.scope.require(session_store).create(cwd=None)
+        with pytest.raises(AppendRefused):
+            session.append("turn/start", {"turn": 1})
+        asked = [plugin_of(host, name).asked for name in ("zero", "one", "two")]
+        assert asked == [1, 1, 0]
+
+
 async def test_an_observer_that_raises_stops_neither_the_event_nor_the_others(
     open_host: OpenHost, plugin_of: PluginOf, caplog: pytest.LogCaptureFixture
 ) -> None:

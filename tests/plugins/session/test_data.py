@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from heald import Host
 from heald_session import AssistantMessage, DataNotJson, ToolCall, session_store
-from heald_session.lossless import plain
+from heald_session.lossless import encoded
 
 
 class Text(str):
@@ -87,25 +87,25 @@ async def test_what_is_not_json_is_refused_with_the_path_to_it(host: Host, bad: 
 
 def test_the_path_leads_all_the_way() -> None:
     with pytest.raises(DataNotJson, match=r"^data\.a\[2\]\.b: tuple"):
-        plain({"a": [1, 2, {"b": ()}]})
+        encoded({"a": [1, 2, {"b": ()}]})
     with pytest.raises(DataNotJson, match=r"^data: "):
-        plain(math.nan)
+        encoded(math.nan)
 
 
 def test_what_a_struct_holds_is_looked_at_too() -> None:
     for bad in (math.nan, 2**60, "\ud800", LOOP):
         with pytest.raises(DataNotJson, match="data"):
-            plain(AssistantMessage("", [ToolCall("c", "t", {"x": bad})]))
+            encoded(AssistantMessage("", [ToolCall("c", "t", {"x": bad})]))
 
 
 def test_a_struct_inside_plain_data_is_refused() -> None:
     with pytest.raises(DataNotJson, match=r"data\.x: ToolCall"):
-        plain({"x": ToolCall("c", "t", {})})
+        encoded({"x": ToolCall("c", "t", {})})
 
 
 def test_the_same_value_twice_is_no_cycle() -> None:
     shared = {"a": [1]}
-    assert plain([shared, shared, [shared]]) == [shared, shared, [shared]]
+    assert encoded([shared, shared, [shared]]) == b'[{"a":[1]},{"a":[1]},[{"a":[1]}]]'
 
 
 json_values = st.recursive(
@@ -121,6 +121,6 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_what_is_accepted_comes_back_equal_in_value_and_kind(value: Any) -> None:
-    encoded = msgspec.json.encode(plain(value))
-    for back in (msgspec.json.decode(encoded), json.loads(encoded)):
+    text = encoded(value)
+    for back in (msgspec.json.decode(text), json.loads(text)):
         assert repr(back) == repr(value)

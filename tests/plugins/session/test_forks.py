@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from heald import Host
+from heald import Host, Row
+from heald import open_host as open_host_at
 from heald_persistence import session_persistence
 from heald_session import (
     APPEND,
@@ -82,6 +87,49 @@ async def test_a_fork_is_cut_at_every_place_outside_a_turn_and_nowhere_else(
         await store.fork(ONE, cut=LogOffset(4))
 
 
+@pytest.mark.parametrize("source", ["live", "stored"])
+async def test_a_fork_is_stored_without_being_opened(host: Host, source: str) -> None:
+    store, storage = host.scope.require(session_store), host.scope.require(session_persistence)
+    parent = await parent_of(store, origin="subagent")
+    if source == "stored":
+        await store.dispose(parent)
+    live = store.live()
+    for offset in range(-1, len(LOG) + 2):
+        cut = LogOffset(offset)
+        if offset in LEGAL and offset > 0:
+            header = await store.fork_stored(ONE, cut=cut)
+            async with await storage.read(header.id) as log:
+                assert (log.header, log.cut, log.end) == (header, cut, cut)
+            assert (header.parent_session, header.origin, header.is_seeded) == (ONE, None, True)
+            child = await store.resume(header.id)
+            assert raw(child.hot()) == raw(parent.hot())[:offset]
+            await store.dispose(child)
+        else:
+            with pytest.raises(CutInvalid) as refused:
+                await store.fork_stored(ONE, cut=cut, id=TWO)
+            assert refused.value.cut == offset
+    with pytest.raises(CutInvalid, match="a turn is open there; cut at 1 or 9"):
+        await store.fork_stored(ONE, cut=LogOffset(4))
+    assert (await store.fork_stored(ONE, id=TWO)).id == TWO
+    with pytest.raises(SessionIdTaken):
+        await store.fork_stored(ONE, id=TWO)
+    with pytest.raises(SessionNotFound):
+        await store.fork_stored(SessionId("nobody"))
+    assert store.live() == live
+
+
+async def test_a_turn_that_was_opened_long_before_the_cut_is_found(host: Host) -> None:
+    store = host.scope.require(session_store)
+    session = await store.create(cwd=None, id=ONE)
+    session.append("turn/start", {"turn": 1})
+    for _ in range(3_000):
+        session.append("acme/note", {"text": "a"})
+    with pytest.raises(CutInvalid, match="a turn is open there; cut at 0"):
+        await store.fork_stored(ONE)
+    session.append("turn/end", {"turn": 1, "outcome": "completed"})
+    await store.fork_stored(ONE)
+
+
 async def test_without_a_cut_it_is_all_of_it_or_nothing(host: Host) -> None:
     store = host.scope.require(session_store)
     parent = await parent_of(store)
@@ -144,26 +192,69 @@ async def test_a_childs_cut_and_prefix_are_exact_after_a_reload_and_the_parent_m
         assert child.cut == 9
 
 
-async def test_own_and_inherited_are_told_apart_along_a_chain_of_forks(
-    open_host: OpenHost,
+@pytest.mark.parametrize(
+    ("source", "kept"), [("live", "on disk"), ("stored", "on disk"), ("live", "in memory")]
+)
+async def test_a_child_of_every_legal_cut_outlives_its_parent(
+    open_host: OpenHost, source: str, kept: str
 ) -> None:
-    async with open_host() as host:
+    stored = kept == "on disk"
+    async with open_host(stored=stored) as host:
         store = host.scope.require(session_store)
-        chain = [await store.create(cwd=None)]
-        for _ in range(5):
-            chain[-1].append("acme/note", {"text": "mine"})
-            chain.append(await store.fork(chain[-1].id))
-        chain[-1].append("acme/note", {"text": "mine"})
-        cuts = [session.cut for session in chain]
-        assert cuts == [0, 1, 2, 3, 4, 5]
-    async with open_host() as host:
+        parent = await parent_of(store)
+        before = raw(parent.hot())
+        if source == "stored":
+            await store.dispose(parent)
+        children = [await store.fork(ONE, cut=LogOffset(cut)) for cut in LEGAL if cut]
+        if source == "live":
+            await store.dispose(parent)
+        if stored:
+            for child in children:
+                await store.dispose(child)
+            await host.scope.require(session_persistence).delete(ONE)
+            children = [await store.resume(child.id) for child in children]
+        for child, cut in zip(children, LEGAL[1:], strict=True):
+            assert (child.cut, child.end, child.header.is_seeded) == (cut, cut, True)
+            assert raw([event async for event in child.read()]) == before[:cut]
+            assert child.append("acme/note", {"text": "mine"}).seq == cut
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30)), max_size=6))
+def test_own_is_what_follows_the_cut_along_every_chain_of_forks(
+    links: list[tuple[int, int]],
+) -> None:
+    for source in ("live", "stored"):
+        with tempfile.TemporaryDirectory() as home:
+            asyncio.run(forked_along(Path(home), links, source))
+
+
+async def forked_along(home: Path, links: list[tuple[int, int]], source: str) -> None:
+    """Fork a chain, each link with so many events of its own, cut at some place of the one before.
+
+    `whose` has for each event of each session the number of the session that wrote it.
+    """
+    rows = [Row("session", "session", {"hot_events": 4}), Row("persistence", "persistence")]
+    async with open_host_at(home=home, rows=rows, env={}, strict=True) as host:
         store = host.scope.require(session_store)
-        for parent, session in pairwise(chain):
-            resumed = await store.resume(session.id)
-            assert resumed.cut == session.cut
-            assert resumed.header.parent_session == parent.id
-            for event in resumed.hot():
-                assert resumed.is_own(event.seq) == (event.seq >= resumed.cut)
+        chain, whose = [await store.create(cwd=None)], [list[int]()]
+        for number, (own, place) in enumerate([*links, (1, 0)]):
+            for n in range(own):
+                chain[-1].append("session/renamed", {"title": f"{n}"})
+            whose[-1] += [number] * own
+            cut = place % (len(whose[-1]) + 1)
+            if source == "stored" and chain[-1].end:
+                await store.dispose(chain[-1])
+            chain.append(await store.fork(chain[-1].id, cut=LogOffset(cut)))
+            whose.append(whose[-1][:cut])
+        for number, session in enumerate(chain):
+            if session.end:
+                await store.dispose(session)
+                session = await store.resume(session.id)  # noqa: PLW2901 - the same, read again
+            assert session.end == len(whose[number])
+            async for event in session.read():
+                assert session.is_own(event.seq) == (whose[number][event.seq] == number)
+                assert session.is_own(event.seq) == (event.seq >= session.cut)
 
 
 async def test_a_source_that_is_nowhere_and_an_id_that_is_taken_are_refused(host: Host) -> None:

@@ -361,15 +361,52 @@ async def test_a_stored_event_that_no_longer_fits_loads_as_it_is(open_host: Open
         assert (event.data, event.v) == ({"words": ["a"]}, 9)
 
 
-async def test_resuming_and_leaving_a_balanced_log_changes_no_byte(
-    open_host: OpenHost, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("events", [1, 5_000])
+async def test_listing_resuming_and_leaving_a_balanced_log_change_no_byte(
+    open_host: OpenHost, caplog: pytest.LogCaptureFixture, events: int
 ) -> None:
     async with open_host() as host:
-        await host.scope.require(session_store).create(cwd=None, id=ONE, first=[NOTE])
-    place = host.home / "sessions" / "one"
-    files = [place / "tail.jsonl", place / "session.json"]
-    before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in files]
+        session = await host.scope.require(session_store).create(cwd=None, id=ONE)
+        for n in range(events):
+            session.append("acme/note", {"text": f"{n}" * 10})
+    before = files_under(host.home / "sessions")
     async with open_host() as host:
-        await host.scope.require(session_store).resume(ONE)
-    assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in files] == before
+        storage = host.scope.require(session_persistence)
+        assert [stored.name for stored in await storage.list()] == ["one"]
+        session = await host.scope.require(session_store).resume(ONE)
+        assert len([event async for event in session.read()]) == events
+    assert files_under(host.home / "sessions") == before
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+def files_under(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Return every file but the lock, whose text names its last owner."""
+    files = (path for path in root.rglob("*") if path.is_file() and path.name != "lock")
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files
+    }
+
+
+async def test_time_never_runs_backwards_over_a_resume_or_a_fork(host: Host) -> None:
+    store = host.scope.require(session_store)
+    host.now = lambda: 5_000
+    session = await store.create(cwd=None, id=ONE, first=[NOTE])
+    host.now = lambda: 3_000
+    assert (await store.fork(ONE, first=[NOTE])).hot()[-1].time == 5_000
+    await store.dispose(session)
+    resumed = await store.resume(ONE)
+    assert resumed.append("acme/note", {"text": "later"}).time == 5_000
+    host.now = lambda: 6_000
+    assert resumed.append("acme/note", {"text": "later"}).time == 6_000
+
+
+async def test_a_session_has_the_id_that_was_asked_for_from_its_first_event_on(
+    open_host: OpenHost, plugin_of: PluginOf
+) -> None:
+    async with open_host(WITNESS) as host:
+        await host.scope.require(session_store).create(cwd=None, id=ONE, first=[NOTE])
+        assert {id_ for _, id_, _ in plugin_of(host, "witness").heard} == {"one"}
+    async with open_host() as host:
+        (stored,) = await host.scope.require(session_persistence).list()
+        assert stored.header is not None
+        assert (stored.name, stored.header.id) == ("one", "one")

@@ -49,6 +49,28 @@ async def test_a_title_is_the_first_line_of_the_first_prompt(
         assert view(session, "title") == {"text": title}
 
 
+async def test_the_title_that_a_person_gave_wins_over_every_prompt(
+    heald_host: HostFactory,
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        session = await opened(host)
+        session.append("session/renamed", {"title": "  Mending\nthe loom"})
+        assert view(session, "title") == {"text": "Mending"}
+        prompt(session, "Count the files")
+        assert view(session, "title") == {"text": "Mending"}
+        session.append("session/renamed", {"title": "x" * 81})
+        assert view(session, "title") == {"text": "x" * 79 + "…"}
+        session.append("session/renamed", {"title": " \n "})
+        append_unchecked(session, "session/renamed", {"title": 7})
+        assert view(session, "title") == {"text": "x" * 79 + "…"}
+    async with heald_host(rows=ROWS) as host:
+        session = await opened(host)
+        prompt(session, "Count the files")
+        session.append("session/renamed", {"title": "Mending"})
+        assert view(session, "title") == {"text": "Mending"}
+        assert view(session, "sessionStats")["last_activity"] == session.hot()[0].time
+
+
 async def test_stats_count_turns_steps_tools_that_ran_and_tokens(heald_host: HostFactory) -> None:
     async with heald_host(rows=ROWS) as host:
         session = await opened(host)
