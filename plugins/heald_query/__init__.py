@@ -3,6 +3,7 @@
 from heald_query.contracts import Observation, SessionQuery, SessionRecord
 from heald_query.errors import OffsetBeyondEnd, SessionIdAmbiguous
 from heald_query.hookspecs import session_query
+from heald_query.naming import find_session, session_named
 
 __all__ = [
     "Observation",
@@ -10,5 +11,7 @@ __all__ = [
     "SessionIdAmbiguous",
     "SessionQuery",
     "SessionRecord",
+    "find_session",
+    "session_named",
     "session_query",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -11,10 +10,9 @@ from heald_persistence import StoredSession, session_persistence
 from heald_projection import Snapshot, projections
 from heald_projection_cache import projection_cache
 from heald_query.contracts import SessionRecord
+from heald_query.naming import near
 from heald_query.observations import check
 from heald_session import LogOffset, Session, SessionId, session_store
-
-_FEW = 10
 
 
 class Corpus:
@@ -40,9 +38,7 @@ class Corpus:
 
     async def near(self, id: str, cancel: CancelToken | None) -> tuple[str, ...]:  # noqa: A002
         """Return the ids that an unknown one may have been meant to be; all if they are few."""
-        ids = [record.id for record in await self.list((), cancel)]
-        close = difflib.get_close_matches(id, ids, n=3, cutoff=0.5)
-        return tuple(close or (ids if len(ids) <= _FEW else ()))
+        return near(id, [record.id for record in await self.list((), cancel)])
 
     async def _stored(self, cancel: CancelToken | None) -> Sequence[StoredSession]:
         """List storage; again if a session that was live meanwhile became a stored one."""

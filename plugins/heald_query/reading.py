@@ -86,7 +86,7 @@ class Reader:
         kept = await self._fitting(log, keys, end, cancel)
         service = self._scope.require(projections)
         fold = service.fold(log.header, log.cut, keys, kept.states if kept is not None else ())
-        await _feed(fold, log, end, cancel)
+        await _feed(fold, log, at, cancel)
         check(cancel)
         return StoredObservation(log, end, fold.snapshot(end), _states(fold, keys), cancel)
 
@@ -129,11 +129,14 @@ def _at_its_end(
     return LiveObservation(session, session.end, snapshot, states, cancel)
 
 
-async def _feed(fold: Fold, log: StoredLog, end: LogOffset, cancel: CancelToken | None) -> None:
+async def _feed(
+    fold: Fold, log: StoredLog, at: LogOffset | None, cancel: CancelToken | None
+) -> None:
+    """Feed what comes before `at`; without it all there is, damage behind the last event too."""
     types = fold.event_types
-    if fold.start >= end or (types is not None and not types):
+    if (types is not None and not types) or (at is not None and fold.start >= at):
         return
-    async for batch in log.batches(fold.start, end, types=types, cancel=cancel):
+    async for batch in log.batches(fold.start, at, types=types, cancel=cancel):
         for event in batch:
             fold.feed(event)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from heald_persistence import Damage
 from heald_session import (
     AssistantMessage,
     Event,
@@ -50,6 +51,15 @@ def lines_of(event: Event) -> Iterator[str]:
     yield " ".join(visible(head).splitlines()).rstrip()
     for line in visible(text).splitlines():
         yield (_INDENT + line).rstrip()
+
+
+def lines_of_damage(damage: Damage) -> Iterator[str]:
+    """Yield what people see in the place of events that cannot be read."""
+    many = "event" if damage.count == 1 else "events"
+    lost = "some events" if damage.count is None else f"{damage.count} {many}"
+    gap = f"{lost} from {damage.first} on cannot be read" if damage.count != 0 else "no event lost"
+    where = f"{damage.file} at byte {damage.offset}"
+    yield visible(f"-----  damaged: {gap}  ({damage.kind} in {where}: {damage.reason})  -----")
 
 
 def _told(event: Event) -> tuple[str, str]:

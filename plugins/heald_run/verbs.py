@@ -10,7 +10,7 @@ from heald import Host
 from heald.verbs import host_verb, json_option, print_json
 from heald_agent import Agent, CwdInvalid, TurnOutcome, agents
 from heald_commands import command_directory
-from heald_query import SessionRecord, session_query
+from heald_query import SessionRecord, find_session, session_query
 from heald_run.errors import NothingToContinue, OptionsConflict, TaskEmpty
 from heald_run.runs import Finished, finish, run_task, tell_how_to_go_on
 from heald_run.survey import SURVEY_MODEL, SURVEY_TASK
@@ -52,7 +52,8 @@ async def run(
     if latest:
         session = await _latest(host, cwd)
     if session is not None:
-        agent = await registry.resume(SessionId(session), preset=preset, model=model)
+        id_ = await find_session(host.scope.require(session_query), session)
+        agent = await registry.resume(id_, preset=preset, model=model)
     else:
         agent = await registry.create(cwd=cwd, preset=preset, model=model)
     if task.startswith("/"):

@@ -9,8 +9,8 @@ import msgspec
 
 from heald import Host
 from heald.verbs import host_verb, json_option, print_json, print_table
-from heald_query import SessionIdAmbiguous, session_query
-from heald_session import SessionId, SessionNotFound
+from heald_query import session_named, session_query
+from heald_session import SessionId
 from heald_subagent.hookspecs import subagents
 from heald_subagent.rows import ChildRow, SubagentRow
 
@@ -45,15 +45,7 @@ async def _resolved(host: Host, given: str) -> SessionId:
     """Return the id that is meant: one that a session has, or that one names as its parent."""
     records = await host.scope.require(session_query).list_sessions()
     parents = (r.header.parent_session for r in records if r.header is not None)
-    known = sorted({*(record.id for record in records), *(p for p in parents if p is not None)})
-    fits = [id_ for id_ in known if id_.startswith(given)]
-    if given in known:
-        return SessionId(given)
-    if len(fits) > 1:
-        raise SessionIdAmbiguous(given, tuple(fits))
-    if not fits:
-        raise SessionNotFound(given)
-    return fits[0]
+    return session_named(given, {*(record.id for record in records), *filter(None, parents)})
 
 
 def _cells(row: SubagentRow) -> Sequence[object]:

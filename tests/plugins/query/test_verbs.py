@@ -1,19 +1,24 @@
-"""`heald sessions list` and `heald sessions show`, as people and programs run them."""
+"""`heald sessions list`, `show` and `tree`, as people and programs run them."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from heald import Row
 from heald.testing import HostFactory
-from heald_session import APPEND, SessionId, session_store
+from heald_persistence import session_persistence
+from heald_session import APPEND, Event, Header, LogOffset, Seq, SessionId, session_store
 
 ROWS = [
     Row(id=name, plugin=name)
@@ -181,8 +186,177 @@ def test_an_id_that_names_no_one_session_is_refused(
     assert "Traceback" not in done.stderr
 
 
-def test_a_damaged_session_cannot_be_shown_and_says_why(home: Path) -> None:
-    (home / "sessions" / "ab-second" / "tail.jsonl").write_bytes(b"{}\n")
+def seqs(done: subprocess.CompletedProcess[str]) -> list[int]:
+    return [int(line[:5]) for line in done.stdout.splitlines() if line[:5].strip().isdigit()]
+
+
+def test_show_takes_a_part_of_a_log(home: Path) -> None:
+    words = ("--from", "1", "--limit", "2")
+    assert seqs(run(home, "sessions", "show", "aa", *words)) == [1, 2]
+    found = json.loads(run(home, "sessions", "show", "aa", "--json", "--tail", "2").stdout)
+    assert [event["seq"] for event in found] == [3, 4]
+    assert json.loads(run(home, "sessions", "show", "aa", "--json", "--tail", "0").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ("--from 6", 1, "OFFSET_BEYOND_END"),
+        ("--tail 1 --from 1", 2, "--tail"),
+        ("--limit 1 --follow", 2, "--limit"),
+    ],
+)
+def test_show_refuses_what_it_cannot_do(home: Path, words: str, code: int, says: str) -> None:
+    done = run(home, "sessions", "show", "aa", *words.split())
+    assert (done.returncode, done.stdout) == (code, "")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def following(home: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "heald", "sessions", "show", *words],
+        env={**os.environ, "HEALD_HOME": str(home), "TZ": "UTC"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_show_follows_what_another_process_writes_until_its_turn_ends(
+    heald_host: HostFactory, heald_home: Path, *, as_json: bool
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        session = await host.scope.require(session_store).create(cwd="/", id=SessionId("running"))
+        session.append("turn/start", {"turn": 1})
+        await session.flush()
+        words = ("running", "--until-turn-end", *(("--json",) if as_json else ()))
+        follower = await asyncio.to_thread(following, heald_home, *words)
+        assert follower.stdout is not None
+        line = await asyncio.to_thread(follower.stdout.readline)
+        assert "turn/start" in line
+        session.append("inbox/message", {"id": "a", "text": "More"})
+        await session.flush()
+        line = await asyncio.to_thread(follower.stdout.readline)
+        assert "inbox/message" in line
+        if as_json:
+            assert json.loads(line)["data"]["text"] == "More"
+        session.append("turn/end", {"turn": 1, "outcome": "completed"})
+        await session.flush()
+        out, err = await asyncio.to_thread(follower.communicate, None, 60)
+        assert "turn/end" in out
+        assert (follower.returncode, err) == (0, "")
+
+
+def test_following_ends_when_it_is_interrupted(home: Path) -> None:
+    follower = following(home, "ab-second", "--follow")
+    assert follower.stdout is not None
+    assert "turn/start" in follower.stdout.readline()
+    follower.send_signal(signal.SIGINT)
+    out, err = follower.communicate(timeout=60)
+    assert (follower.returncode, out) == (130, "")
+    assert "Traceback" not in err
+
+
+MEASURED = """
+import resource, runpy, sys
+sys.argv = ["heald", "sessions", "show", sys.argv[1], "--json"]
+try:
+    runpy.run_module("heald", run_name="__main__")
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+
+
+async def test_a_long_log_is_printed_without_being_in_memory(
+    heald_host: HostFactory, heald_home: Path
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        storage = host.scope.require(session_persistence)
+        for name, count in (("long", 100_000), ("short", 1)):
+            header = Header(version=1, id=SessionId(name), log_id=name, created_at=1)
+            writer = await storage.create(header, LogOffset(0))
+            data = msgspec.Raw(msgspec.json.encode({"text": "x" * 700}))
+            for start in range(0, count, 10_000):
+                seqs = range(start, min(count, start + 10_000))
+                writer.append([Event(Seq(n), "acme/note", n, data) for n in seqs])
+                await writer.flush()
+            await writer.close()
+
+    def peak(name: str) -> tuple[int, int]:
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED, name],
+            env={**os.environ, "HEALD_HOME": str(heald_home)},
+            capture_output=True,
+            check=True,
+        )
+        found = done.stdout.count(b'"acme/note"')
+        return found, int(done.stderr.split()[-1])
+
+    (printed, much), (_, little) = [await asyncio.to_thread(peak, n) for n in ("long", "short")]
+    assert printed == 100_000
+    assert much - little < 40 * 1024  # KiB, of 70 MB
+
+
+def test_a_person_at_a_terminal_gets_a_pager(home: Path) -> None:
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "heald", "sessions", "show", "aa"],
+        env={**os.environ, "HEALD_HOME": str(home), "PAGER": "sed s/^/paged:/", "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+    ) as process:
+        os.close(theirs)
+        out = b""
+        with contextlib.suppress(OSError):  # how a terminal that nobody writes to any more ends
+            while piece := os.read(ours, 4096):
+                out += piece
+        assert process.wait(60) == 0
+    os.close(ours)
+    lines = out.decode().splitlines()
+    assert lines[0].startswith("paged:    0")
+    assert len([line for line in lines if line.startswith("paged:")]) > 5
+
+
+def test_the_tree_shows_which_session_came_of_which(home: Path) -> None:
+    done = run(home, "sessions", "tree")
+    assert done.stdout.splitlines() == ["aa-first  Count", "  child  subagent", "ab-second"]
+    assert run(home, "sessions", "tree", "chi").stdout.splitlines() == ["child  subagent"]
+    found = json.loads(run(home, "sessions", "tree", "--json").stdout)
+    assert [(one["id"], one["depth"], one["relation"], one["title"]) for one in found] == [
+        ("aa-first", 0, None, "Count"),
+        ("child", 1, "subagent", None),
+        ("ab-second", 0, None, None),
+    ]
+    assert found[1]["parent_session"] == "aa-first"
+
+
+def test_an_empty_tree_says_how_to_begin(heald_home: Path) -> None:
+    done = run(heald_home, "sessions", "tree")
+    assert (done.returncode, "heald run" in done.stdout) == (0, True)
+    assert json.loads(run(heald_home, "sessions", "tree", "--json").stdout) == []
+
+
+def test_a_damaged_log_is_shown_with_the_gap_in_its_place(home: Path) -> None:
+    tail = home / "sessions" / "aa-first" / "tail.jsonl"
+    data = tail.read_bytes()
+    tail.write_bytes(data.replace(b"the files", b"the_files"))
+    done = run(home, "sessions", "show", "aa-first")
+    assert done.returncode == 1
+    assert seqs(done) == [0, 2, 3, 4]
+    gap = done.stdout.splitlines()[1]
+    assert "1 event from 1 on cannot be read" in gap
+    place = data.index(b'{"seq":1')
+    assert f"tail.jsonl at byte {place}" in gap
+    assert "heald sessions verify aa-first" in done.stderr
+    found = json.loads(run(home, "sessions", "show", "aa-first", "--json").stdout)
+    assert [one.get("seq") for one in found] == [0, None, 2, 3, 4]
+    assert found[1]["damage"]["kind"] == "line"
+
+
+def test_a_log_whose_header_is_damaged_says_so(home: Path) -> None:
+    (home / "sessions" / "ab-second" / "session.json").write_bytes(b"{}\n")
     done = run(home, "sessions", "show", "ab-second")
     assert (done.returncode, done.stdout) == (1, "")
     assert "SESSION_DAMAGED" in done.stderr

@@ -110,6 +110,12 @@ def test_continue_and_session_exclude_each_other(heald: CommandRunner) -> None:
     assert "OPTIONS_CONFLICT" in done.stderr
 
 
+def test_the_beginning_of_an_id_is_enough(heald: CommandRunner) -> None:
+    first = printed(heald("run", "--model", "scripted:echo", "--json", "one"))
+    again = printed(heald("run", "--session", first["session"][:6], "--json", "two"))
+    assert again["session"] == first["session"]
+
+
 def test_an_unknown_session_is_refused_and_nothing_is_made(heald: CommandRunner) -> None:
     assert "SESSION_NOT_FOUND" in heald("run", "--session", "nobody", "more", code=1).stderr
     assert printed(heald("sessions", "list", "--json")) == []
