@@ -87,8 +87,10 @@ def _conclude(host: Host, finished: Finished, *, as_json: bool) -> int:
     else:
         if finished.text:
             click.echo(finished.text)
-        if finished.outcome != "completed":
-            click.echo(f"heald: the turn was not completed: {finished.cause}", err=True)
+        if finished.outcome == "failed":
+            click.echo(f"heald: {finished.cause}", err=True)  # which begins with a code
+        elif finished.outcome == "aborted":
+            click.echo(f"heald: the turn was aborted: {finished.cause}", err=True)
         tell_how_to_go_on(host, finished.session)
     return 0 if finished.outcome == "completed" else 1
 

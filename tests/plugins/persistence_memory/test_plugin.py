@@ -36,7 +36,7 @@ def name() -> str:
 
 
 async def take_turn(host: Host) -> None:
-    session = await host.scope.require(session_store).create(cwd="/work", id=ONE)
+    session = await host.scope.require(session_store).create(cwd="/loom", id=ONE)
     session.append("turn/start", {"turn": 1})
     session.append("turn/end", {"turn": 1, "outcome": "completed"})
     await session.flush()

@@ -30,7 +30,7 @@ def cache_of(host: Host) -> ProjectionCache:
 
 
 async def new_session(host: Host) -> Session:
-    return await host.scope.require(session_store).create(cwd="/work", id=SessionId("one"))
+    return await host.scope.require(session_store).create(cwd="/loom", id=SessionId("one"))
 
 
 def take_turn(session: Session, turn: int = 1, text: str = "Count the files") -> None:

@@ -244,7 +244,7 @@ def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path) 
 
 async def stored_session(host: Host) -> SessionId:
     store = host.scope.require(session_store)
-    session = await store.create(cwd="/work")
+    session = await store.create(cwd="/loom")
     session.append("turn/start", {"turn": 1})
     session.append("user/message", {"id": "m", "text": "Count"}, surface=APPEND)
     session.append("turn/end", {"turn": 1, "outcome": "completed"})

@@ -23,7 +23,7 @@ def query_of(host: Host) -> SessionQuery:
 
 
 async def session_with(host: Host, name: str, text: str = "Count the files") -> Session:
-    session = await host.scope.require(session_store).create(cwd="/work", id=SessionId(name))
+    session = await host.scope.require(session_store).create(cwd="/loom", id=SessionId(name))
     session.append("turn/start", {"turn": 1})
     session.append("user/message", {"id": "m", "text": text}, surface=APPEND)
     session.append("turn/end", {"turn": 1, "outcome": "completed"})

@@ -35,7 +35,7 @@ def query_of(host: Host) -> SessionQuery:
 
 
 async def live_session(host: Host, turns: int = 2) -> Session:
-    session = await host.scope.require(session_store).create(cwd="/work", id=ONE)
+    session = await host.scope.require(session_store).create(cwd="/loom", id=ONE)
     for turn in range(1, turns + 1):
         take_turn(session, turn)
     await session.flush()

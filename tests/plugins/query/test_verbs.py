@@ -43,7 +43,7 @@ async def home(heald_host: HostFactory, heald_home: Path) -> Path:
     async with heald_host(rows=ROWS) as host:
         host.now = iter(range(1_700_000_000_000, 1_800_000_000_000, 1000)).__next__
         store = host.scope.require(session_store)
-        first = await store.create(cwd="/work", id=SessionId("aa-first"), agent_preset="standard")
+        first = await store.create(cwd="/loom", id=SessionId("aa-first"), agent_preset="standard")
         first.append("turn/start", {"turn": 1})
         first.append("user/message", {"id": "m", "text": "Count\nthe files"}, surface=APPEND)
         call = {"id": "c", "name": "glob", "arguments": {"pattern": "*"}}
@@ -56,7 +56,7 @@ async def home(heald_host: HostFactory, heald_home: Path) -> Path:
         second = await store.create(cwd="/other", id=SessionId("ab-second"))
         second.append("turn/start", {"turn": 1})
         child = await store.create(
-            cwd="/work",
+            cwd="/loom",
             id=SessionId("child"),
             parent_session=first.id,
             origin="subagent",
@@ -75,7 +75,7 @@ def test_people_see_top_level_sessions_newest_first(home: Path) -> None:
     created, kept, preset, turns = lines[1].split()[1:5]
     assert created.startswith("2023-11-14T22:13:2")
     assert (kept, preset, turns) == ("stored", "standard", "1")
-    assert "Count  /work" in lines[1]
+    assert "Count  /loom" in lines[1]
     assert "\x1b" not in done.stdout
 
 
@@ -97,7 +97,7 @@ def test_programs_get_an_array_of_objects(home: Path) -> None:
     assert 1_700_000_000_000 <= created < 1_700_000_060_000
     assert last == {
         "id": "aa-first",
-        "cwd": "/work",
+        "cwd": "/loom",
         "parent_session": None,
         "origin": None,
         "delegation_depth": 0,

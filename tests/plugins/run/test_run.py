@@ -135,7 +135,7 @@ def test_an_unknown_model_adapter_is_refused_naming_the_nearest(heald: CommandRu
 
 def test_a_failed_turn_exits_with_1_and_says_why(heald: CommandRunner) -> None:
     done = heald("run", "--model", "scripted:failing", "x", code=1)
-    assert "rate_limit" in done.stderr
+    assert "heald: MODEL_FAILED: model scripted:failing: rate_limit" in done.stderr
     result = printed(heald("run", "--model", "scripted:failing", "--json", "x", code=1))
     assert result["outcome"] == "failed"
 
@@ -196,7 +196,7 @@ def test_an_interrupted_run_is_aborted_exits_with_130_and_can_go_on(
     if as_json:
         assert json.loads(out)["outcome"] == "aborted"
     else:
-        assert "not completed: interrupted" in err
+        assert "aborted: interrupted" in err
     (session,) = printed(heald("sessions", "list", "--json"))
     events = printed(heald("sessions", "show", session["id"], "--json"))
     assert events[-1]["type"] == "turn/end"

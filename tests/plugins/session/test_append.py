@@ -33,7 +33,7 @@ WITNESS = Row("witness", "acme-witness")
 
 @pytest.fixture
 async def session(host: Host) -> Session:
-    return await host.scope.require(session_store).create(cwd="/work")
+    return await host.scope.require(session_store).create(cwd="/loom")
 
 
 def test_a_seq_names_an_event_and_offsets_are_the_gaps_beside_it() -> None:

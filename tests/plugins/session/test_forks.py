@@ -51,7 +51,7 @@ LEGAL = [0, 1, 9, 10, 18]
 
 
 async def parent_of(store: SessionStore, **facts: Any) -> Session:
-    session = await store.create(cwd="/work", id=ONE, **facts)
+    session = await store.create(cwd="/loom", id=ONE, **facts)
     for kind, data in LOG:
         seen = kind in ("user/message", "assistant/message", "tool/result")
         session.append(kind, data, surface=APPEND if seen else None)
@@ -147,7 +147,7 @@ async def test_what_a_fork_keeps_of_its_sources_header(host: Host) -> None:
     parent = await parent_of(store, parent_session=SessionId("zero"), **facts)
     host.now = lambda: 2_000
     header = (await store.fork(ONE)).header
-    assert header.cwd == "/work"
+    assert header.cwd == "/loom"
     assert header.delegation_depth == 2
     assert header.agent_preset == "minimal"
     assert header.origin is None

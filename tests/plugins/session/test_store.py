@@ -44,7 +44,7 @@ async def test_the_header_has_the_facts_of_creation(host: Host) -> None:
     host.now = lambda: 12345
     store = host.scope.require(session_store)
     one = await store.create(
-        cwd="/work",
+        cwd="/loom",
         parent_session=SessionId("p"),
         delegation_depth=1,
         origin="subagent",
@@ -53,7 +53,7 @@ async def test_the_header_has_the_facts_of_creation(host: Host) -> None:
     two = await store.create(cwd=None)
     assert (one.header.created_at, one.header.cwd, one.header.origin) == (
         12345,
-        "/work",
+        "/loom",
         "subagent",
     )
     assert (one.header.parent_session, one.header.delegation_depth) == ("p", 1)
@@ -147,7 +147,7 @@ async def test_a_live_session_is_the_one_that_a_resume_returns(host: Host) -> No
 
 async def test_those_who_resume_one_session_at_once_get_the_same(open_host: OpenHost) -> None:
     async with open_host() as host:
-        await host.scope.require(session_store).create(cwd="/work", id=ONE, first=[NOTE])
+        await host.scope.require(session_store).create(cwd="/loom", id=ONE, first=[NOTE])
     async with open_host(WITNESS) as host:
         store = host.scope.require(session_store)
         given_up = asyncio.create_task(store.resume(ONE))
@@ -156,7 +156,7 @@ async def test_those_who_resume_one_session_at_once_get_the_same(open_host: Open
         given_up.cancel()
         sessions = await rest
         assert len({id(session) for session in sessions}) == 1
-        assert sessions[0].header.cwd == "/work"
+        assert sessions[0].header.cwd == "/loom"
         assert sessions[0].flushed == 1
 
 

@@ -45,13 +45,13 @@ async def home(opened: Any, heald_home: Path) -> Path:
     """Return a home with a session of two turns, the second one open, and another session."""
     async with opened() as host:
         store = host.scope.require(session_store)
-        session = await store.create(cwd="/work", id=ONE)
+        session = await store.create(cwd="/loom", id=ONE)
         session.append("turn/start", {"turn": 1})
         session.append("user/message", {"id": "m", "text": "Count the files"}, surface=APPEND)
         session.append("turn/end", {"turn": 1, "outcome": "completed"})
         session.append("turn/start", {"turn": 2})
         session.append("user/message", {"id": "n", "text": "Again"}, surface=APPEND)
-        other = await store.create(cwd="/work", id=SessionId("ab-two"))
+        other = await store.create(cwd="/loom", id=SessionId("ab-two"))
         other.append("turn/start", {"turn": 1})
     return heald_home
 

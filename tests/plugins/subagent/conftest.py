@@ -281,7 +281,7 @@ class World:
         origin: str | None = None,
         live: bool = True,
         created_at: int | None = None,
-        cwd: str | None = "/work",
+        cwd: str | None = "/loom",
     ) -> Session:
         """Make a session; descriptors are written as they are, fit or not."""
         before = self.host.now

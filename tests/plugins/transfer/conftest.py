@@ -82,7 +82,7 @@ def reference_log(tmp_path: Path) -> Callable[..., Path]:
             "version": 0,
             "id": name,
             "createdAt": 1_700_000_000_000,
-            "cwd": "/work",
+            "cwd": "/loom",
             "delegationDepth": 0,
             **header,
         }

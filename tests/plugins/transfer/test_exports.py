@@ -128,7 +128,7 @@ async def exported(keeping: Any, tmp_path: Path) -> Path:
     """Return a file with two sessions, the second a fork of the first."""
     async with keeping(tmp_path / "origin") as host:
         store = host.scope.require(session_store)
-        first = await store.create(cwd="/work", id=SessionId("first"))
+        first = await store.create(cwd="/loom", id=SessionId("first"))
         first.append("turn/start", {"turn": 1})
         first.append("user/message", {"id": "m", "text": "Hello"}, surface=APPEND)
         first.append("turn/end", {"turn": 1, "outcome": "completed"})
