@@ -124,6 +124,20 @@ async def test_one_flipped_bit_is_always_reported_and_costs_only_what_it_says(
     assert not (place / "quarantine").exists()
 
 
+async def test_when_a_damaged_session_was_last_active_stays_true(
+    small: LocalPersistence, place: Path
+) -> None:
+    log = place / "log.jsonl.zst"
+    data = bytearray(log.read_bytes())
+    _, frame, end, _ = blocks_in(data)[1]
+    data[(frame + end) // 2] ^= 1
+    log.write_bytes(data)
+    newest = await read_all(small, start=LogOffset(129))
+    assert same(newest, EVENTS[-1:])
+    with pytest.raises(SessionDamaged):
+        await read_all(small)
+
+
 async def test_a_bad_zone_map_hides_no_event(small: LocalPersistence, place: Path) -> None:
     good = (place / "log.jsonl.zst").read_bytes()
     for begin, frame, _, zone in blocks_in(good):
