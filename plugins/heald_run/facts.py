@@ -70,12 +70,9 @@ def measure_command(paths: Sequence[str]) -> str:
 def parse_measured(output: str) -> Measurement:
     """Read what `measure_command` printed."""
     sizes_part, lines_part, links_part = (*f"\n{output}".split(f"\n{_NEXT}"), "", "")[:3]
-    lines = {
-        name: int(count)
-        for name, count in _pairs(lines_part, lambda line: line.rpartition(":")[::2])
-    }
+    lines = {name: int(count) for name, count in _pairs(lines_part, _as_grep_counts)}
     files = []
-    for name, count in _pairs(sizes_part, lambda line: line.strip().partition(" ")[::-2]):
+    for name, count in _pairs(sizes_part, _as_wc_counts):
         size = int(count)
         # Of a binary file, and of an empty one, grep counts no line.
         files.append(Measured(name, lines.get(name, 0) or (None if size else 0), size))
@@ -89,6 +86,16 @@ def _pairs(text: str, divide: Callable[[str], tuple[str, str]]) -> Iterator[tupl
         name, count = divide(line)
         if name.startswith("./") and count.isdigit():
             yield name.removeprefix("./"), count
+
+
+def _as_grep_counts(line: str) -> tuple[str, str]:
+    name, _, count = line.rpartition(":")
+    return name, count
+
+
+def _as_wc_counts(line: str) -> tuple[str, str]:
+    count, _, name = line.strip().partition(" ")
+    return name, count
 
 
 def sum_up(measured: Iterable[Measurement], *, asked: int, unnamed: int) -> Sizes:
