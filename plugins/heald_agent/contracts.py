@@ -140,6 +140,7 @@ class Agents(Protocol):
     ) -> Agent:
         """Give a live session an agent; its scope is what it runs on. Raises `AgentExists`.
 
+        Messages that were accepted and not delivered are delivered, if there is a model.
         `persona`, if given, stands before the prompt sections of its rows.
         """
         ...

@@ -134,8 +134,8 @@ def _last_activity(record: SessionRecord) -> tuple[int, str]:
 def _say_that_no_model_is_configured(host: Host) -> None:
     click.echo(
         "heald: no model is configured, so a scripted survey of this directory plays instead.\n"
-        "heald: set OPENAI_API_KEY and name a model with --model openai:NAME, or for good in\n"
-        f'heald: {host.home / "heald.toml"}: [[patch]] row = "agent", config.merge = '
-        '{ model = "openai:NAME" }',
+        "heald: set OPENAI_API_KEY and name a model with --model openai:NAME, or for good write\n"
+        f"heald: these lines into {host.home / 'heald.toml'}:\n"
+        '  [[patch]]\n  row = "agent"\n  config.merge = { model = "openai:NAME" }',
         err=True,
     )
