@@ -8,7 +8,7 @@ import attrs
 import click
 
 from heald import HealdError, Host
-from heald.verbs import host_verb, json_option, print_json, print_table
+from heald.verbs import host_verb, json_option, print_json, print_table, visible
 from heald_persistence.contracts import Damage, SessionPersistence, StoredSession
 from heald_persistence.hookspecs import session_persistence
 from heald_query import session_named
@@ -38,7 +38,7 @@ async def delete_session(host: Host, session: str) -> None:
     storage = host.scope.require(session_persistence)
     id_ = session_named(session, [item.name for item in await storage.list()])
     await storage.delete(id_)
-    shown = _visible(id_)
+    shown = visible(id_)
     click.echo(f"{shown} is in the trash; `heald sessions restore {shown}` brings it back")
 
 
@@ -63,7 +63,7 @@ async def restore_session(host: Host, session: str | None, *, as_json: bool) -> 
     if as_json:
         print_json({"id": id_})
     else:
-        click.echo(f"{_visible(id_)} is back")
+        click.echo(f"{visible(id_)} is back")
 
 
 @click.command("verify")
@@ -110,12 +110,12 @@ async def salvage_session(host: Host, session: str, *, as_json: bool) -> None:
         print_json({"id": id_, "damage": [_damage_object(one) for one in damage]})
         return
     if not damage:
-        click.echo(f"{_visible(id_)} is not damaged; nothing was changed")
+        click.echo(f"{visible(id_)} is not damaged; nothing was changed")
         return
     for one in damage:
-        click.echo(_visible(f"{id_}: {_told(one)}"))
+        click.echo(visible(f"{id_}: {_told(one)}"))
     click.echo(
-        f"{_visible(id_)} can be written again; {_lost(damage)}. What was replaced is kept in its "
+        f"{visible(id_)} can be written again; {_lost(damage)}. What was replaced is kept in its "
         "directory under quarantine/"
     )
 
@@ -132,9 +132,9 @@ async def _check(storage: SessionPersistence, item: StoredSession) -> Checked:
 
 def _print_check(one: Checked) -> None:
     if one.problem is not None:
-        click.echo(_visible(f"{one.id}: {one.problem}"))
+        click.echo(visible(f"{one.id}: {one.problem}"))
     for damage in one.damage:
-        click.echo(_visible(f"{one.id}: {_told(damage)}"))
+        click.echo(visible(f"{one.id}: {_told(damage)}"))
 
 
 def _told(damage: Damage) -> str:
@@ -164,12 +164,12 @@ def _print_trash(trashed: Sequence[StoredSession], *, as_json: bool) -> None:
     elif not trashed:
         click.echo("The trash is empty.")
     else:
-        rows = [(_visible(item.name), _cwd(item), item.problem) for item in trashed]
+        rows = [(visible(item.name), _cwd(item), item.problem) for item in trashed]
         print_table(("id", "cwd", "problem"), rows)
 
 
 def _cwd(item: StoredSession) -> str | None:
-    return None if item.header is None or item.header.cwd is None else _visible(item.header.cwd)
+    return None if item.header is None or item.header.cwd is None else visible(item.header.cwd)
 
 
 def _trash_object(item: StoredSession) -> dict[str, object]:
@@ -190,8 +190,3 @@ def _check_object(one: Checked) -> dict[str, object]:
 def _damage_object(damage: Damage) -> dict[str, object]:
     types = None if damage.types is None else sorted(damage.types)
     return {**attrs.asdict(damage), "types": types}
-
-
-def _visible(text: str) -> str:
-    """Show control characters, which a file's name may hold, instead of obeying them."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

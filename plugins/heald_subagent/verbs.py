@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from heald import Host
-from heald.verbs import host_verb, json_option, print_json, print_table
+from heald.verbs import host_verb, json_option, print_json, print_table, visible
 from heald_query import session_named, session_query
 from heald_session import SessionId
 from heald_subagent.hookspecs import subagents
@@ -54,11 +54,5 @@ def _cells(row: SubagentRow) -> Sequence[object]:
         told = (row.activity, row.mode, row.label, "yes" if row.has_children else "no")
     else:
         told = (row.reason, None, None, None)
-    return tuple(map(_visible, (row.id, *told, row.parent_id, row.depth)))
-
-
-def _visible(cell: object) -> object:
-    """Show control characters, which a label may hold, instead of obeying them."""
-    if not isinstance(cell, str):
-        return cell
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cell)
+    cells = (row.id, *told, row.parent_id, row.depth)
+    return tuple(visible(cell) if isinstance(cell, str) else cell for cell in cells)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from heald import HealdError, Host
-from heald.verbs import host_verb, json_option, print_json
+from heald.verbs import host_verb, json_option, print_json, visible
 from heald_persistence import session_persistence
 from heald_query import session_named, session_query
 from heald_session import SessionId, session_store
@@ -94,12 +94,12 @@ async def _checkpoint(host: Host, one: Imported) -> None:
 
 def _tell(one: Imported) -> None:
     if one.error is not None:
-        what = "" if one.id is None else f"{_visible(one.id)} was not imported: "
-        click.echo(f"{what}{one.error.code}: {_visible(str(one.error))}", err=True)
+        what = "" if one.id is None else f"{visible(one.id)} was not imported: "
+        click.echo(f"{what}{one.error.code}: {visible(str(one.error))}", err=True)
         return
-    click.echo(f"imported {_visible(str(one.id))} ({_events(one)})")
+    click.echo(f"imported {visible(str(one.id))} ({_events(one)})")
     for note in one.notes:
-        click.echo(f"  {_visible(str(one.id))}: {_visible(note)}", err=True)
+        click.echo(f"  {visible(str(one.id))}: {visible(note)}", err=True)
 
 
 def _object(one: Imported) -> dict[str, object]:
@@ -116,8 +116,3 @@ def _object(one: Imported) -> dict[str, object]:
 
 def _events(one: Exported | Imported) -> str:
     return "1 event" if one.events == 1 else f"{one.events} events"
-
-
-def _visible(text: str) -> str:
-    """Show control characters, which a file may hold, instead of obeying them."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
