@@ -16,9 +16,6 @@ if TYPE_CHECKING:
         Cancelled,
         CompositionError,
         DataFileMissing,
-        FailedRow,
-        Fault,
-        FaultCode,
         HealdError,
         HomeInvalid,
         HookSpecError,
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
         VocabularyConflict,
         did_you_mean,
     )
+    from heald.faults import FailedRow, Fault, FaultCode
     from heald.hooks import (
         AsyncObserve,
         Collect,
@@ -69,9 +67,6 @@ _MODULES = {
         "Cancelled",
         "CompositionError",
         "DataFileMissing",
-        "FailedRow",
-        "Fault",
-        "FaultCode",
         "HealdError",
         "HomeInvalid",
         "HookSpecError",
@@ -85,6 +80,7 @@ _MODULES = {
         "VocabularyConflict",
         "did_you_mean",
     ),
+    "faults": ("FailedRow", "Fault", "FaultCode"),
     "hooks": (
         "AsyncObserve",
         "Collect",

@@ -6,7 +6,8 @@ import os
 
 import click
 
-from heald.errors import CompositionError, Fault
+from heald.errors import CompositionError
+from heald.faults import Fault
 from heald.layers import stack
 from heald.planned import plugin_of
 from heald.verbs import Invocation, json_option, print_json, print_row, row_as_json

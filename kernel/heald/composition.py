@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from heald.errors import FailedRow, RowsFailed, ScopeClosed
+from heald.errors import RowsFailed, ScopeClosed
+from heald.faults import FailedRow
 from heald.mounted import MountedRow, gather
 from heald.planned import Plan, PlannedRow
 from heald.plugin import Plugin, RowContext

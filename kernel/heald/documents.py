@@ -9,7 +9,8 @@ from typing import Any
 
 import attrs
 
-from heald.errors import CompositionError, Fault, FaultCode, did_you_mean
+from heald.errors import CompositionError, did_you_mean
+from heald.faults import Fault, FaultCode
 from heald.interpolation import PLATFORMS
 from heald.rows import id_fault
 

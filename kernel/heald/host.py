@@ -16,7 +16,8 @@ import attrs
 from heald.composition import Composition
 from heald.discovery import Discovery
 from heald.documents import Layer
-from heald.errors import CompositionError, Fault, describe
+from heald.errors import CompositionError, describe
+from heald.faults import Fault
 from heald.hooks import Declare
 from heald.layers import stack
 from heald.lifecycle import host_closing

@@ -14,7 +14,8 @@ from typing import Any
 import attrs
 
 from heald.documents import Layer
-from heald.errors import CompositionError, Fault, did_you_mean
+from heald.errors import CompositionError, did_you_mean
+from heald.faults import Fault
 from heald.interpolation import fill, holds
 from heald.rows import Row
 

@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 
 from heald.discovery import PLUGINS, Discovery, Found
-from heald.errors import FailedRow, Fault, FaultCode, NameConflict, NotFound
+from heald.errors import NameConflict, NotFound
+from heald.faults import FailedRow, Fault, FaultCode
 from heald.plugin import Plugin
 from heald.rows import Row, RowOrigin
 from heald.shape import Shape, shape_of

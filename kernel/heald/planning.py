@@ -12,7 +12,8 @@ from typing import Any
 import attrs
 
 from heald.discovery import Discovery
-from heald.errors import CompositionError, FailedRow, Fault, describe
+from heald.errors import CompositionError, describe
+from heald.faults import FailedRow, Fault
 from heald.hooks import Declare, Provide
 from heald.planned import Plan, PlannedRow, failed_row, plugin_of, row_fault
 from heald.plugin import Plugin

@@ -11,7 +11,8 @@ import attrs
 
 from heald.discovery import BUNDLES, PROFILES, Discovery, Found
 from heald.documents import Layer, read_layer
-from heald.errors import CompositionError, Fault, FaultCode, HomeInvalid, NotFound, did_you_mean
+from heald.errors import CompositionError, HomeInvalid, NotFound, did_you_mean
+from heald.faults import Fault, FaultCode
 from heald.rows import is_id
 
 HOME_VARIABLE = "HEALD_HOME"

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from heald.discovery import Discovery
-from heald.errors import FailedRow, Fault
+from heald.faults import FailedRow, Fault
 from heald.hooks import Provide
 from heald.planned import PlannedRow
 from heald.shape import shape_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from heald.errors import Fault
+from heald.faults import Fault
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

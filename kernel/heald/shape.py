@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from heald.errors import FaultCode, did_you_mean
+from heald.errors import did_you_mean
+from heald.faults import FaultCode
 from heald.hooks import Declare, Provide, Spec, implemented, is_remarked
 from heald.plugin import Plugin
 

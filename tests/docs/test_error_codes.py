@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from heald import HealdError
-from heald.errors import FaultCode
+from heald.faults import FaultCode
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
