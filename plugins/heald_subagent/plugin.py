@@ -12,6 +12,7 @@ from heald_subagent.delegation import Delegations, SubagentConfig
 from heald_subagent.descriptor import DESCRIPTOR
 from heald_subagent.hookspecs import subagents
 from heald_subagent.identity import IDENTITY
+from heald_subagent.timing import TIMING
 from heald_subagent.turns import child_closed, turn_ended, turn_started
 
 
@@ -45,4 +46,4 @@ class SubagentPlugin(Plugin[SubagentConfig]):
     @classmethod
     @implements(units)
     def declare_units(cls) -> Iterable[Unit]:
-        return (IDENTITY,)
+        return (IDENTITY, TIMING)

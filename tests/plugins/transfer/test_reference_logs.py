@@ -98,8 +98,11 @@ async def test_every_event_has_the_type_that_means_the_same(host: Host, kept: An
 
 async def test_projections_have_the_same_values(host: Host, kept: Any) -> None:
     for id_, expected in EXPECTED.items():
-        found = await kept(host).fold(id_, "subagent", "agentPreset", "sessionStats", "title")
-        assert found["subagent"] == expected["restored"]["values"]["subagent"]
+        keys = ("subagent", "subagentTiming", "agentPreset", "sessionStats", "title")
+        found = await kept(host).fold(id_, *keys)
+        told = expected["restored"]["values"]
+        assert found["subagent"] == told["subagent"]
+        assert found["subagentTiming"] == {"settled_ms": told["subagentTiming"]["settledMs"]}
         assert found["agentPreset"] == expected["header"]["agentPreset"]
         stats, types = found["sessionStats"], expected["types"]
         assert stats["turns"] == types["turn/start"]
