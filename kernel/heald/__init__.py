@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from heald.settings import setting
     from heald.supervisor import Deadlines
     from heald.tables import Contribution
+    from heald.terminal import visible
     from heald.vocabulary import Vocabulary
 
 _MODULES = {
@@ -107,6 +108,7 @@ _MODULES = {
     "settings": ("setting",),
     "supervisor": ("Deadlines",),
     "tables": ("Contribution",),
+    "terminal": ("visible",),
     "vocabulary": ("Vocabulary",),
 }
 _HOME_OF = {name: module for module, names in _MODULES.items() for name in names}
@@ -164,6 +166,7 @@ __all__ = [
     "read_layer",
     "setting",
     "stack",
+    "visible",
     "wrap",
 ]
 

@@ -6,6 +6,7 @@ list` and `compose` answer at once, and work when every plugin is broken.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
@@ -207,7 +208,10 @@ def main(args: list[str] | None = None) -> None:
 def _run(args: list[str] | None) -> int:
     """Run the command line and tell how it failed; return the exit code."""
     try:
-        result = build(Discovery()).main(args, prog_name="heald", standalone_mode=False)
+        # click colours what goes to a terminal; https://no-color.org says who wants none.
+        color = False if os.environ.get("NO_COLOR") else None
+        run = build(Discovery()).main
+        result = run(args, prog_name="heald", standalone_mode=False, color=color)
         if sys.stdout is not None:
             sys.stdout.flush()
     except HealdError as error:

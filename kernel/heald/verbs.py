@@ -120,11 +120,6 @@ def _one_line(cell: object) -> str:
     return "-" if cell is None else " ".join(str(cell).split())
 
 
-def visible(text: str) -> str:
-    """Show control characters, which a name or a label may hold, instead of obeying them."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def print_row(row: Row, *, origins: bool) -> None:
     """Print a row field by field as written, with `origins` the layer that wrote each."""
 
