@@ -6,6 +6,8 @@ from heald_persistence.contracts import (
     SessionPersistence,
     StoredLog,
     StoredSession,
+    Survey,
+    last_before,
 )
 from heald_persistence.errors import (
     FormatTooNew,
@@ -16,7 +18,8 @@ from heald_persistence.errors import (
     SessionNotSaved,
     StorageUnavailable,
 )
-from heald_persistence.hookspecs import session_persistence
+from heald_persistence.hookspecs import session_deleted, session_persistence
+from heald_persistence.lasting import lasting_persistence
 
 __all__ = [
     "Damage",
@@ -31,5 +34,9 @@ __all__ = [
     "StorageUnavailable",
     "StoredLog",
     "StoredSession",
+    "Survey",
+    "last_before",
+    "lasting_persistence",
+    "session_deleted",
     "session_persistence",
 ]

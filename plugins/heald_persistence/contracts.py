@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
@@ -21,6 +21,18 @@ class StoredSession:
     header: Header | None
     cut: LogOffset | None = None
     problem: str | None = None
+    stamp: str | None = attrs.field(default=None, eq=False)
+    """What a later `survey` is to compare with; None if it must look again."""
+
+
+@attrs.frozen
+class Survey:
+    """What is stored, compared with what somebody remembers of it."""
+
+    changed: tuple[StoredSession, ...]
+    """Those that were not remembered, or not like this."""
+    gone: frozenset[str]
+    """Names that were remembered and are not stored any more."""
 
 
 @attrs.frozen(kw_only=True)
@@ -89,6 +101,14 @@ class StoredLog(Protocol):
         """
         ...
 
+    async def settle(self) -> None:
+        """Make durable what was read, which its writer may not have done yet.
+
+        Whoever keeps what follows from the events calls it before keeping that. Raises
+        `StorageUnavailable`.
+        """
+        ...
+
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(
@@ -140,8 +160,25 @@ class LogWriter(Protocol):
 class SessionPersistence(Protocol):
     """Keeps session logs; `heald_persistence.testing` has the suite a backend must pass."""
 
+    @property
+    def outlives_process(self) -> bool:
+        """Whether the logs outlive the process; where they do not, nothing that follows may."""
+        ...
+
     async def list(self, *, cancel: CancelToken | None = None) -> Sequence[StoredSession]:
         """List every stored session, a broken one with its problem; reads no events."""
+        ...
+
+    async def survey(
+        self, known: Mapping[str, str], *, logs: bool = False, cancel: CancelToken | None = None
+    ) -> Survey:
+        """Compare what is stored with remembered stamps by name, reading only what differs.
+
+        A stamp is opaque, and `StoredSession.stamp` of an earlier survey, also of another process;
+        what has none is remembered by an empty text. It differs when another session, or another
+        state of the same header, is in the place; with `logs` also when the log has grown. The
+        stamps of the two kinds are not to be mixed. Costs one look at each session.
+        """
         ...
 
     async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
@@ -207,3 +244,18 @@ class SessionPersistence(Protocol):
     async def trashed(self) -> Sequence[StoredSession]:
         """List what `restore` could bring back, latest first."""
         ...
+
+
+async def last_before(
+    read: Callable[[LogOffset, LogOffset], AsyncIterator[Event | Sequence[Event]]],
+    offset: LogOffset,
+) -> Event | None:
+    """Return the last event before an offset of a log, if there is one and it can be read.
+
+    `read` is a session's `read`, a stored log's `batches`, or what gives events like them.
+    """
+    last: Event | None = None
+    if offset:
+        async for found in read(LogOffset(offset - 1), offset):
+            last = found if isinstance(found, Event) else found[-1]
+    return last

@@ -24,7 +24,7 @@ class SessionBusy(HealdError):
 
 @attrs.define
 class LogChanged(HealdError):
-    """The log is no longer what this writer left; somebody removed, replaced or cut it."""
+    """The log is not what its writer left or its reader opened: somebody changed it."""
 
     code = "LOG_CHANGED"
     id: str
@@ -32,7 +32,8 @@ class LogChanged(HealdError):
 
     def message(self) -> str:
         return (
-            f"the log of {self.id!r} was changed by someone else ({self.reason}); resume it again"
+            f"the log of {self.id!r} was changed by someone else ({self.reason}); "
+            "read or resume it again"
         )
 
 

@@ -14,7 +14,7 @@ import msgspec
 import zstandard
 
 from heald_persistence.blobs import Citing
-from heald_persistence.lines import BadLine, decoded, event_of, line_of
+from heald_persistence.lines import BadLine, decoded, event_of, line_of, plainly
 
 FRAME_LIMIT = 64 * 1024 * 1024
 """No frame decompresses to more, so that a small file cannot ask for any amount of memory."""
@@ -52,6 +52,8 @@ class ZoneMap(msgspec.Struct, frozen=True, omit_defaults=True):
     """Every type of event that occurs inside, in order of the alphabet."""
     cites: int = 0
     """How many of its events have their data in blobs."""
+    escaped: int = 0
+    """How many of its lines write their type with needless escapes, so that it is not found."""
 
 
 @attrs.frozen
@@ -91,6 +93,7 @@ def zone_of(lines: Sequence[bytes], *, raw: int, stored: int, crc: int) -> ZoneM
         until=events[-1].time,
         types=tuple(sorted({event.type for event in events})),
         cites=sum(isinstance(event, Citing) for event in events),
+        escaped=sum(plainly(e.type) not in line for e, line in zip(events, lines, strict=True)),
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 import msgspec
 
+from heald import HealdError
 from heald_persistence.errors import FormatTooNew, SessionDamaged
 from heald_session import FORMAT_VERSION, Header, LogOffset, SessionId, SessionNotFound
 
@@ -133,14 +134,24 @@ def facts_in(path: Path, id: str) -> Facts:  # noqa: A002
 def decode_facts(data: bytes, id: str) -> Facts:  # noqa: A002
     """Decode `session.json`; raise `FormatTooNew` or `SessionDamaged`."""
     try:
-        version = msgspec.json.decode(data, type=_AnyFacts).header.version
-        if version > FORMAT_VERSION:
-            raise FormatTooNew(id, version)
         facts = msgspec.json.decode(data, type=Facts)
     except msgspec.MsgspecError as error:
-        raise SessionDamaged(id, f"session.json: {error}") from error
+        raise _undecodable(data, id, error) from error
+    if facts.header.version > FORMAT_VERSION:
+        raise FormatTooNew(id, facts.header.version)
     _check_cut(facts, id)
     return facts
+
+
+def _undecodable(data: bytes, id: str, error: Exception) -> HealdError:  # noqa: A002
+    """Tell a header of a later format, which may have any form, from one that is broken."""
+    try:
+        version = msgspec.json.decode(data, type=_AnyFacts).header.version
+    except msgspec.MsgspecError as worse:
+        return SessionDamaged(id, f"session.json: {worse}")
+    if version > FORMAT_VERSION:
+        return FormatTooNew(id, version)
+    return SessionDamaged(id, f"session.json: {error}")
 
 
 def _check_cut(facts: Facts, id: str) -> None:  # noqa: A002

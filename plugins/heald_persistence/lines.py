@@ -74,6 +74,11 @@ def _event_in(line: bytes) -> Event:
             raise error from None
 
 
+def plainly(name: str) -> bytes:
+    """Return the bytes by which a type's name is found in a line."""
+    return msgspec.json.encode(name)
+
+
 def header_of(line: bytes) -> TailHeader:
     """Decode a tail's header from a whole line; raises `BadLine`."""
     return decoded(line, _header)

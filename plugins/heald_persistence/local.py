@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -13,12 +13,12 @@ import attrs
 from heald import CancelToken, HealdError
 from heald_persistence import disk
 from heald_persistence.birth import OCCUPIED, Unborn, occupied
-from heald_persistence.contracts import Damage, LogWriter, StoredLog, StoredSession
+from heald_persistence.contracts import Damage, LogWriter, StoredLog, StoredSession, Survey
 from heald_persistence.errors import SessionDamaged, StorageUnavailable
 from heald_persistence.inheritance import Inheritance
 from heald_persistence.layout import Facts, Place, name_of, read_facts
 from heald_persistence.lease import Lease
-from heald_persistence.listing import described, stored_under
+from heald_persistence.listing import described, surveyed
 from heald_persistence.reading import LocalLog
 from heald_persistence.recovery import Recovered, quarantine, recover
 from heald_persistence.salvage import Salvage, examine
@@ -46,14 +46,26 @@ class LocalPersistence:
         default=attrs.Factory(lambda self: Trash(self.root / ".trash"), takes_self=True),
     )
     """Where deleted sessions go: on the file system of the others."""
+    _on_deleted: Callable[[SessionId], Awaitable[None]] | None = attrs.field(
+        kw_only=True, default=None, alias="on_deleted"
+    )
     _created: set[Place] = attrs.field(init=False, factory=set)
     """What writers of this process were created for: it has no directory before the first flush."""
     _sweeper: Sweeper = attrs.field(
         init=False, default=attrs.Factory(lambda self: Sweeper(self.root), takes_self=True)
     )
 
+    @property
+    def outlives_process(self) -> bool:
+        return True
+
     async def list(self, *, cancel: CancelToken | None = None) -> Sequence[StoredSession]:
-        return await asyncio.to_thread(self._list, cancel)
+        return (await self.survey({}, cancel=cancel)).changed
+
+    async def survey(
+        self, known: Mapping[str, str], *, logs: bool = False, cancel: CancelToken | None = None
+    ) -> Survey:
+        return await asyncio.to_thread(self._survey, known, logs, cancel)
 
     async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
         if cancel is not None:
@@ -89,6 +101,8 @@ class LocalPersistence:
 
     async def delete(self, id: SessionId) -> None:  # noqa: A002
         await patiently(id, lambda: asyncio.to_thread(self._delete, id, self._place(id)))
+        if self._on_deleted is not None:
+            await self._on_deleted(id)
 
     async def restore(self, id: SessionId) -> None:  # noqa: A002
         await asyncio.to_thread(self._restore, id, self._place(id))
@@ -264,9 +278,14 @@ class LocalPersistence:
         except OSError as error:
             raise StorageUnavailable(str(self.trash.root), str(error.strerror)) from error
 
-    def _list(self, cancel: CancelToken | None) -> Sequence[StoredSession]:
+    def _survey(
+        self,
+        known: Mapping[str, str],
+        logs: bool,  # noqa: FBT001 - a thread is given what is asked for by place
+        cancel: CancelToken | None,
+    ) -> Survey:
         try:
-            return stored_under(self.root, cancel)
+            return surveyed(self.root, known, logs=logs, cancel=cancel)
         except OSError as error:
             raise StorageUnavailable(str(self.root), str(error.strerror)) from error
 

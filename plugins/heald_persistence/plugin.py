@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
 
 from heald import Plugin, implements
+from heald_doctor import Check, checks
 from heald_persistence.contracts import SessionPersistence
 from heald_persistence.errors import PlatformUnsupported
-from heald_persistence.hookspecs import session_persistence
+from heald_persistence.hookspecs import session_deleted, session_persistence
+from heald_persistence.logs_check import logs_check
 from heald_persistence.trash import Trash
 
 MEBIBYTE = 1024 * 1024
@@ -58,9 +61,15 @@ class PersistencePlugin(Plugin[PersistenceConfig]):
             self.logger,
             seal_bytes=self.config.seal_bytes,
             trash=trash,
+            on_deleted=lambda id_: host.scope.notify(session_deleted, id_),
         )
 
     @implements(session_persistence)
     def storage(self) -> SessionPersistence:
         """Offer the logs on disk."""
         return self._storage
+
+    @implements(checks)
+    def contribute_checks(self) -> Iterable[Check]:
+        """Look at what is stored when `heald doctor` does."""
+        return (logs_check(self._storage),)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from heald import CancelToken
+from heald import CancelToken, HealdError
+from heald_persistence import disk
 from heald_persistence.blobs import BlobReader
 from heald_persistence.contracts import Damage
-from heald_persistence.errors import SessionDamaged
+from heald_persistence.errors import LogChanged, SessionDamaged, StorageUnavailable
 from heald_persistence.index import read_index
 from heald_persistence.layout import Facts, Place
 from heald_persistence.sealed import Sealed
@@ -30,11 +32,12 @@ class LocalLog:
 
     def __init__(self, place: Place, facts: Facts, blobs: Place) -> None:
         self._facts = facts
+        self._place = place
         self._counts = Counts()
         self._blobs = BlobReader(blobs.path, self._counts)
         self._open: list[Source] = []
         try:
-            self._look(place)
+            self._look()
         except BaseException:
             self.close()
             raise
@@ -80,14 +83,19 @@ class LocalLog:
     ) -> AsyncIterator[Sequence[Event]]:
         wanted = None if types is None else frozenset(types)
         parts = self._filled(self.parts(start, stop, wanted))
-        while some := await _some(parts, cancel):
+        count = 1  # of the first part alone is known that it is wanted
+        while some := await _some(parts, count, cancel):
+            count = _AT_ONCE
             for part in some:
                 if not isinstance(part, Damage):
                     yield part
                 elif concerns(part, start, stop, wanted):
                     if on_damage is None:
-                        raise error_of(self._facts.header.id, part)
+                        raise self._error_of(part)
                     on_damage(part)
+
+    async def settle(self) -> None:
+        await asyncio.to_thread(self._settle)
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,7 +106,8 @@ class LocalLog:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await asyncio.to_thread(self.close)
+        # Work that waits for a thread goes when its waiter goes; this must not.
+        await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(self.close)))
 
     def close(self) -> None:
         """Let the files go, once no thread is reading them."""
@@ -129,6 +138,26 @@ class LocalLog:
         """Yield an event with its data, or what is wrong with the blob that it cites; blocks."""
         yield from self._blobs.filled([event])
 
+    def _error_of(self, damage: Damage) -> HealdError:
+        """Tell what was damaged before from what somebody changed while it was read."""
+        id_ = self._facts.header.id
+        for source in self._open:
+            if source.was_changed():
+                return LogChanged(id_, f"{source.name} was changed while it was read")
+        return error_of(id_, damage)
+
+    def _settle(self) -> None:
+        """Sync what is open, and the names it was found by, which a rename may have just made."""
+        path = self._place.path
+        try:
+            for source in self._open:
+                source.sync()
+            with contextlib.suppress(FileNotFoundError):  # it may have been deleted meanwhile
+                disk.sync_directory(path)
+                disk.sync_directory(path.parent)
+        except OSError as error:
+            raise StorageUnavailable(str(path), str(error.strerror)) from error
+
     def _filled(self, parts: Iterator[Part]) -> Iterator[Part]:
         """Put the data of blobs in its place."""
         for part in parts:
@@ -137,10 +166,10 @@ class LocalLog:
             else:
                 yield from self._blobs.filled(part)
 
-    def _look(self, place: Place) -> None:
+    def _look(self) -> None:
         """Find out what is there, and where it ends."""
-        tail, log, index = self._files_of_one_moment(place)
-        if tail is None and not place.path.exists():
+        tail, log, index = self._files_of_one_moment(self._place)
+        if tail is None and not self._place.path.exists():
             raise SessionNotFound(self._facts.header.id)
         self._tail = None if tail is None else Unsealed(tail, self._facts)
         self.sealed = self._find_sealed(log, index)
@@ -204,8 +233,8 @@ def _missing(file: str, first: int, count: int | None) -> Damage:
     )
 
 
-async def _some(parts: Iterator[Part], cancel: CancelToken | None) -> list[Part]:
+async def _some(parts: Iterator[Part], count: int, cancel: CancelToken | None) -> list[Part]:
     """Read the next few parts; going to a thread and back for each would cost more than they do."""
     if cancel is not None:
         cancel.check()
-    return await asyncio.to_thread(lambda: list(itertools.islice(parts, _AT_ONCE)))
+    return await asyncio.to_thread(lambda: list(itertools.islice(parts, count)))

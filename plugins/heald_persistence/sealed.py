@@ -26,9 +26,10 @@ from heald_persistence.frames import (
 )
 from heald_persistence.index import Region, bit_of, region_of
 from heald_persistence.lines import BadLine, events_of, places_of
+from heald_persistence.picking import chosen, events_in
 from heald_persistence.sieve import Part, Sieve, sift
 from heald_persistence.source import Source
-from heald_session import Event, LogOffset
+from heald_session import LogOffset
 
 _HEAD_BYTES = 1024
 """Most zone maps come with one read of this many bytes."""
@@ -71,9 +72,9 @@ class Sealed:
             if region.end <= start or (region.mask is not None and not _meet(region.mask, bits)):
                 continue
             for part in self._region_parts(region, wanted):
-                chosen = part if isinstance(part, Damage) else _chosen(part, start, stop, wanted)
-                if chosen:
-                    yield chosen
+                some = part if isinstance(part, Damage) else chosen(part, start, stop, wanted)
+                if some:
+                    yield some
 
     def check(self) -> Iterator[Damage]:
         """Yield what is wrong with the structure and the checksums, decoding events only then."""
@@ -192,7 +193,7 @@ class Sealed:
             zone = self.zone(region)
             if wanted is not None and wanted.isdisjoint(zone.types):
                 return
-            events = _checked(events_of(self._decompressed(region, zone)), zone)
+            events = events_in(self._decompressed(region, zone), zone, wanted)
         except (BadFrame, msgspec.MsgspecError) as error:
             yield from self._rescued(region, zone, str(error))
         else:
@@ -261,28 +262,3 @@ def _sure(regions: list[Region], base: int | None) -> list[Region]:
 
 def _meet(mask: int, bits: int | None) -> bool:
     return bits is None or mask & bits != 0
-
-
-def _checked(events: list[Event], zone: ZoneMap) -> list[Event]:
-    """Return events that are those which the zone map says; else raise `BadFrame`."""
-    last = zone.first + zone.count - 1
-    if len(events) != zone.count or (events[0].seq, events[-1].seq) != (zone.first, last):
-        raise BadFrame("it does not hold what its zone map says")
-    return events
-
-
-def _chosen(
-    events: list[Event], start: int, stop: int | None, wanted: frozenset[str] | None
-) -> list[Event]:
-    """Return the events that are wanted; a few do not keep the bytes of all."""
-    if not events:
-        return events
-    after = len(events) if stop is None else stop - events[0].seq
-    begin = max(0, start - events[0].seq)
-    if begin == 0 and after >= len(events) and wanted is None:
-        return events
-    return [
-        msgspec.structs.replace(event, encoded=event.encoded.copy())
-        for event in events[begin : max(after, 0)]
-        if wanted is None or event.type in wanted
-    ]

@@ -9,6 +9,8 @@ from typing import Self
 
 import attrs
 
+from heald_persistence import disk
+
 
 @attrs.define
 class Counts:
@@ -27,7 +29,9 @@ class Source:
         self.counts = counts
         self._lock = threading.Lock()
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        self.size = os.fstat(self._fd).st_size
+        found = os.fstat(self._fd)
+        self.size = found.st_size
+        self._changed_at = found.st_mtime_ns
 
     @classmethod
     def if_there(cls, path: Path, counts: Counts) -> Self | None:
@@ -54,6 +58,17 @@ class Source:
             return os.path.samestat(os.fstat(self._fd), path.stat())
         except OSError:
             return False
+
+    def was_changed(self) -> bool:
+        """Say whether bytes that were there at first have been written over, or cut off."""
+        found = os.fstat(self._fd)
+        grown = found.st_size > self.size
+        return found.st_size < self.size or (found.st_mtime_ns != self._changed_at and not grown)
+
+    def sync(self) -> None:
+        """Wait until the file's data is on the medium."""
+        with self._lock:
+            disk.sync(self._fd)
 
     def close(self) -> None:
         """Let the file go, once no thread is reading it."""

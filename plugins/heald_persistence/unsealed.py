@@ -15,6 +15,8 @@ from heald_session import Event, LogOffset
 BATCH_BYTES = 256 * 1024
 _HEADER_BYTES = 64 * 1024
 _LOOK_BACK = 64 * 1024
+_AT_HAND = 320 * 1024
+"""A tail that is no longer is read once: one that is sealed in time is not."""
 
 
 class Unsealed:
@@ -25,7 +27,8 @@ class Unsealed:
 
     def __init__(self, source: Source, facts: Facts) -> None:
         self._source = source
-        line, newline, _ = source.at(0, min(_HEADER_BYTES, source.size)).partition(b"\n")
+        self._whole = source.at(0, source.size) if source.size <= _AT_HAND else None
+        line, newline, _ = self._at(0, min(_HEADER_BYTES, source.size)).partition(b"\n")
         self._begin = len(line + newline)
         self.header: TailHeader | None = None
         self.fault: str | None = None
@@ -60,6 +63,11 @@ class Unsealed:
         if place >= self._stop and (damage := sieve.end(place)) is not None:
             yield damage
 
+    def _at(self, place: int, count: int) -> bytes:
+        if self._whole is None:
+            return self._source.at(place, count)
+        return self._whole[place : place + count]
+
     def _decoded(self) -> None:
         counts = self._source.counts
         counts.frames_decoded += not counts.tail_decoded
@@ -82,7 +90,7 @@ class Unsealed:
         """Read whole lines from a place on: a block of them, or one that is longer than a block."""
         size = BATCH_BYTES
         while True:
-            data = self._source.at(place, min(size, self._stop - place))
+            data = self._at(place, min(size, self._stop - place))
             whole = data.rfind(b"\n") + 1
             if place + size >= self._stop:
                 whole = len(data)
@@ -97,7 +105,7 @@ class Unsealed:
         span = _LOOK_BACK
         while True:
             begin = max(self._begin, size - span)
-            data = self._source.at(begin, size - begin)
+            data = self._at(begin, size - begin)
             skip = 0 if begin == self._begin else data.find(b"\n") + 1
             if begin == self._begin or skip:
                 found = self._last_good(data[skip:], size)

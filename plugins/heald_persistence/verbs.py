@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import attrs
 import click
 
-from heald import HealdError, Host
-from heald.verbs import host_verb, json_option, print_json, print_table, visible
+from heald import HealdError, Host, visible
+from heald.verbs import host_verb, json_option, print_json, print_table
 from heald_persistence.contracts import Damage, SessionPersistence, StoredSession
 from heald_persistence.hookspecs import session_persistence
 from heald_query import session_named

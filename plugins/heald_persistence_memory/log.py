@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from types import TracebackType
 from typing import Self
@@ -23,6 +24,8 @@ class Log:
     header: Header
     cut: LogOffset
     events: list[Event] = attrs.field(factory=list)
+    stamp: str = attrs.field(init=False, factory=lambda: secrets.token_hex(8))
+    """What tells it from every other log, also of another process."""
 
     @property
     def end(self) -> LogOffset:
@@ -77,6 +80,9 @@ class MemoryLog:
                 self._count(batch)
                 yield batch
             await asyncio.sleep(0)  # others have their turn, as they would beside a disk
+
+    async def settle(self) -> None:
+        pass
 
     async def __aenter__(self) -> Self:
         return self

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from heald import CancelToken
-from heald_persistence import Damage, LogWriter, SessionBusy, StoredLog, StoredSession
+from heald_persistence import Damage, LogWriter, SessionBusy, StoredLog, StoredSession, Survey
 from heald_persistence_memory.log import Log, MemoryLog
 from heald_persistence_memory.writer import MemoryWriter
 from heald_session import Event, Header, LogOffset, SessionId, SessionIdTaken, SessionNotFound
 
 
 class MemoryPersistence:
-    """Every log is a list; nothing here waits, so nothing can come between two lines."""
+    """Every log is a list; nothing waits for a log, so nothing can come between two lines."""
 
     _named: ClassVar[dict[str, MemoryPersistence]] = {}
 
@@ -24,15 +25,33 @@ class MemoryPersistence:
         self._written: set[SessionId] = set()
         """Sessions that have a writer, stored or not."""
         self._trash: list[Log] = []
+        self._on_deleted: Callable[[SessionId], Awaitable[None]] | None = None
+
+    @property
+    def outlives_process(self) -> bool:
+        return False
 
     @classmethod
     def named(cls, name: str) -> MemoryPersistence:
         """Return the logs that this process keeps under a name."""
         return cls._named.setdefault(name, cls())
 
+    def telling(self, on_deleted: Callable[[SessionId], Awaitable[None]]) -> Self:
+        """Return the same logs with one who is told of what is deleted through this."""
+        same = copy.copy(self)
+        same._on_deleted = on_deleted  # noqa: SLF001 - it is one of these
+        return same
+
     async def list(self, *, cancel: CancelToken | None = None) -> Sequence[StoredSession]:
+        return (await self.survey({}, cancel=cancel)).changed
+
+    async def survey(
+        self, known: Mapping[str, str], *, logs: bool = False, cancel: CancelToken | None = None
+    ) -> Survey:
         _check(cancel)
-        return [_described(log) for log in self._logs.values()]
+        stored = [_described(log, logs=logs) for log in self._logs.values()]
+        changed = tuple(item for item in stored if known.get(item.name) != item.stamp)
+        return Survey(changed, frozenset(known.keys() - self._logs.keys()))
 
     async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
         _check(cancel)
@@ -70,6 +89,8 @@ class MemoryPersistence:
         self._check_idle(id)
         self._trash.append(log)
         del self._logs[id]
+        if self._on_deleted is not None:
+            await self._on_deleted(id)
 
     async def restore(self, id: SessionId) -> None:  # noqa: A002
         log = next((log for log in reversed(self._trash) if log.header.id == id), None)
@@ -120,5 +141,6 @@ def _check(cancel: CancelToken | None) -> None:
         cancel.check()
 
 
-def _described(log: Log) -> StoredSession:
-    return StoredSession(log.header.id, log.header, log.cut)
+def _described(log: Log, *, logs: bool = False) -> StoredSession:
+    stamp = f"{log.stamp}/{log.end}" if logs else log.stamp
+    return StoredSession(log.header.id, log.header, log.cut, stamp=stamp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from heald import Plugin, RowContext, implements
-from heald_persistence import SessionPersistence, session_persistence
+from heald_persistence import SessionPersistence, session_deleted, session_persistence
 from heald_persistence_memory.memory import MemoryPersistence
 
 
@@ -26,7 +26,9 @@ class MemoryPersistencePlugin(Plugin[MemoryPersistenceConfig]):
     def __init__(self, context: RowContext[MemoryPersistenceConfig]) -> None:
         super().__init__(context)
         name = self.config.name
-        self._storage = MemoryPersistence() if name is None else MemoryPersistence.named(name)
+        kept = MemoryPersistence() if name is None else MemoryPersistence.named(name)
+        told = context.scope.host.scope
+        self._storage = kept.telling(lambda id_: told.notify(session_deleted, id_))
 
     @implements(session_persistence)
     def storage(self) -> SessionPersistence:

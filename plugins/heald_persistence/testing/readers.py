@@ -9,7 +9,7 @@ import asyncio
 import pytest
 
 from heald import Cancelled, CancelToken
-from heald_persistence.contracts import SessionPersistence
+from heald_persistence.contracts import SessionPersistence, last_before
 from heald_persistence.testing.logs import (
     make_events,
     make_large,
@@ -23,6 +23,23 @@ from heald_session import LogOffset, SessionId, SessionNotFound
 
 class ReaderContract:
     """A reader has the log as it was at one moment, and holds up nobody."""
+
+    async def test_whether_logs_outlive_the_process_is_said_once_and_for_all(
+        self, backend: SessionPersistence
+    ) -> None:
+        said = backend.outlives_process
+        await store(backend, make_events(2))
+        await backend.delete(SessionId("one"))
+        assert isinstance(said, bool)
+        assert backend.outlives_process is said
+
+    async def test_the_last_event_before_an_offset_is_found_with_one_look(
+        self, backend: SessionPersistence
+    ) -> None:
+        await store(backend, make_events(10))
+        async with await backend.read(SessionId("one")) as log:
+            found = [await last_before(log.batches, LogOffset(offset)) for offset in (0, 1, 7, 10)]
+        assert [event.seq if event is not None else None for event in found] == [None, 0, 6, 9]
 
     async def test_an_unknown_session_is_not_found(self, backend: SessionPersistence) -> None:
         with pytest.raises(SessionNotFound):

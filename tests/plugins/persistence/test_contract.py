@@ -13,3 +13,6 @@ class TestLocalBackend(PersistenceContract):
     @pytest.fixture
     def backend(self, make_backend: Callable[..., LocalPersistence]) -> SessionPersistence:
         return make_backend()
+
+    async def test_logs_outlive_the_process(self, backend: SessionPersistence) -> None:
+        assert backend.outlives_process

@@ -11,3 +11,6 @@ class TestMemoryBackend(PersistenceContract):
     @pytest.fixture
     def backend(self) -> SessionPersistence:
         return MemoryPersistence()
+
+    async def test_logs_go_with_the_process(self, backend: SessionPersistence) -> None:
+        assert not backend.outlives_process
