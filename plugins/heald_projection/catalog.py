@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
+import msgspec
 
 from heald import Host, Vocabulary
 from heald_projection.hookspecs import units
 from heald_projection.unit import Unit
 from heald_session import EventType, event_types
+
+Schema = msgspec.json.Decoder[Any]
+"""Decodes a value as the type it must fit; made once, since that takes longer than using it."""
+
+_ANYTHING: Schema = msgspec.json.Decoder(Any)
 
 
 @attrs.frozen(eq=False)
@@ -22,6 +28,8 @@ class KnownUnit:
     plugin: str | None
     types: frozenset[str] | None
     """The types it wants under every name they may be stored under; None is every type."""
+    state: Schema
+    view: Schema
     problem: str | None = None
 
     def same_as(self, other: KnownUnit) -> bool:
@@ -37,6 +45,8 @@ class Catalog:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._revision = -1
+        """The host's, when the vocabulary was last looked at."""
         self._made_from: tuple[Vocabulary[Unit], Vocabulary[EventType]] | None = None
         self._known: dict[str, KnownUnit] = {}
 
@@ -47,10 +57,18 @@ class Catalog:
             self._host.vocabulary(units).get(key)
         return known
 
+    def knows(self, known: KnownUnit) -> bool:
+        """Say whether a unit is still what its key stands for."""
+        current = self._current().get(known.unit.key)
+        return current is not None and current.same_as(known)
+
     def __iter__(self) -> Iterator[KnownUnit]:
         return iter(self._current().values())
 
     def _current(self) -> dict[str, KnownUnit]:
+        if self._host.revision == self._revision:
+            return self._known
+        self._revision = self._host.revision
         made_from = (self._host.vocabulary(units), self._host.vocabulary(event_types))
         last = self._made_from
         if last is None or last[0] is not made_from[0] or last[1] is not made_from[1]:
@@ -61,9 +79,15 @@ class Catalog:
 
 
 def _known(unit: Unit, plugin: str | None, types: Vocabulary[EventType]) -> KnownUnit:
-    if (problem := _problem(unit)) is not None:
-        return KnownUnit(unit, plugin, frozenset(), problem)
-    return KnownUnit(unit, plugin, _with_former_names(unit.event_types, types))
+    problem = _problem(unit)
+    try:
+        state = view = _schema(unit, "state_schema")
+        if unit.view_schema != unit.state_schema:
+            view = _schema(unit, "view_schema")
+    except TypeError as error:
+        state, view, problem = _ANYTHING, _ANYTHING, problem or str(error)
+    wanted = frozenset[str]() if problem else _with_former_names(unit.event_types, types)
+    return KnownUnit(unit, plugin, wanted, state, view, problem)
 
 
 def _problem(unit: Unit) -> str | None:
@@ -75,6 +99,13 @@ def _problem(unit: Unit) -> str | None:
         if function is not None and _is_async(function):
             return f"{name} is async; a fold and its view are plain functions"
     return None
+
+
+def _schema(unit: Unit, name: str) -> Schema:
+    try:
+        return msgspec.json.Decoder(getattr(unit, name))
+    except TypeError as error:
+        raise TypeError(f"{name} is no type that msgspec can convert to: {error}") from error
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

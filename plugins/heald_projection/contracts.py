@@ -27,11 +27,14 @@ class Fold(Protocol):
         ...
 
     def snapshot(self, end: LogOffset) -> Snapshot:
-        """Return the views, the log having been fed up to `end`; raises `ProjectionFaulted`."""
+        """Return the views, the log having been fed up to `end`.
+
+        Raises `ProjectionFaulted` or `UnitInvalid`.
+        """
         ...
 
     def state(self, key: str) -> Any:
-        """Return a unit's state; raises `ProjectionFaulted`, or `KeyError` if not selected."""
+        """Return a unit's state; raises as `snapshot` does, and `KeyError` if not selected."""
         ...
 
 
@@ -39,16 +42,17 @@ class Projections(Protocol):
     """Folds every live session's events, and cold logs on request, with the same units."""
 
     def snapshot(self, session: Session, keys: Collection[str]) -> Snapshot:
-        """Advance to the log's end and return views at that one cut.
+        """Advance to the log's end and return views at that one cut; they must not be changed.
 
-        Raises `ProjectionFaulted` or `ProjectionNotReady` for a selected key only.
+        Raises `ProjectionFaulted`, `ProjectionNotReady`, `UnitInvalid` or `VocabularyConflict`, and
+        for a selected key only.
         """
         ...
 
     def state(self, session: Session, key: str) -> Any:
         """Return the host state of one unit at the log's end; it must not be changed.
 
-        Raises `ProjectionFaulted` or `ProjectionNotReady`, or `KeyError` if no unit has the key.
+        Raises as `snapshot` does, and `KeyError` if no unit has the key.
         """
         ...
 
@@ -67,9 +71,8 @@ class Projections(Protocol):
         ...
 
     def cells(self, session: Session) -> Sequence[CellState]:
-        """Return detached states of every sound cell at the log's end."""
-        ...
+        """Return detached states of every sound cell at the log's end.
 
-    def faulted(self, session: Session) -> frozenset[str]:
-        """Return the keys whose fold raised."""
+        One that cannot be read is left out, and one whose unit is no longer the one that counts.
+        """
         ...

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from heald_projection.cells import Cell, Dispatch
+from heald_projection.cells import Cell
+from heald_projection.dispatch import Dispatch
 from heald_projection.unit import Snapshot
 from heald_session import Event, LogOffset, Seq
 
@@ -30,8 +31,7 @@ class ColdFold:
 
     def feed(self, event: Event) -> None:
         """Fold an event into every cell that wants it."""
-        for cell in self._dispatch.to(event.type):
-            cell.fold(event)
+        self._dispatch.fold(event)
 
     def snapshot(self, end: LogOffset) -> Snapshot:
         """Return the views at `end`."""

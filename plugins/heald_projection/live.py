@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 
 from heald import HealdError
 from heald_projection.catalog import KnownUnit
-from heald_projection.cells import Cell, Dispatch
-from heald_session import Event, LogOffset, Seq, Session, after, before
+from heald_projection.cells import Cell
+from heald_projection.dispatch import Dispatch
+from heald_session import Event, LogOffset, Seq, Session, after
 
 _logger = logging.getLogger("heald_projection")
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Change:
     """A projection with a view got another state; told when the registry hears the event."""
 
-    key: str
+    known: KnownUnit
     value: Any
     seq: Seq
 
@@ -32,14 +33,19 @@ class LiveCells:
     """
 
     def __init__(self, cells: Iterable[Cell], offset: LogOffset = LogOffset(0)) -> None:
-        self.offset = offset
-        """How many events every cell has seen."""
+        self._last = Seq(offset - 1)
         self._cells = {cell.key: cell for cell in cells}
         self._dispatch = Dispatch(self._cells.values())
-        self._changes: list[Change] = []
+        self.changes: list[Change] = []
+        """What nobody was told of yet."""
         self._reported: set[Cell] = set()
         for cell in self._cells.values():
             self._report(cell)
+
+    @property
+    def offset(self) -> LogOffset:
+        """How many events every cell has seen."""
+        return after(self._last)
 
     @property
     def all(self) -> tuple[Cell, ...]:
@@ -59,37 +65,42 @@ class LiveCells:
                 self._report(cell)
         self._dispatch = Dispatch(self._cells.values())
 
+    def follow(self, event: Event, *, tell: bool = True) -> bool:
+        """Fold an event if it is the very next one, and say whether it is.
+
+        What it changes is kept for `take_changes` if it is to be told.
+        """
+        seq = event.seq
+        if seq != self._last + 1:
+            return False
+        for cell in self._dispatch.fold(event, tell=tell):
+            if cell.fault is None:
+                self._note(cell, seq)
+            else:
+                self._report(cell)
+                self._dispatch = Dispatch(self._cells.values())
+        self._last = seq
+        return True
+
     def advance(self, session: Session, *, tell: bool) -> None:
-        """Fold every event up to the log's end; changes are kept for `take_changes` if told."""
+        """Fold every event up to the log's end."""
         if self.offset < session.end:
             for event in session.hot(self.offset):
-                self._fold(event, tell=tell)
-                self.offset = after(event.seq)
+                self.follow(event, tell=tell)
 
     def feed(self, events: Iterable[Event]) -> None:
         """Fold the next events of the log, which are told to nobody; others are passed over."""
         for event in events:
-            if before(event.seq) == self.offset:
-                self._fold(event, tell=False)
-                self.offset = after(event.seq)
+            self.follow(event, tell=False)
 
-    def take_changes(self) -> list[Change]:
+    def take_changes(self) -> Sequence[Change]:
         """Return the changes that nobody was told of yet."""
-        changes, self._changes = self._changes, []
+        changes, self.changes = self.changes, []
         return changes
-
-    def _fold(self, event: Event, *, tell: bool) -> None:
-        for cell in self._dispatch.to(event.type):
-            if cell.fold(event):
-                if tell and cell.known.unit.view is not None:
-                    self._note(cell, event.seq)
-            elif cell.fault is not None:
-                self._report(cell)
-                self._dispatch = Dispatch(self._cells.values())
 
     def _note(self, cell: Cell, seq: Seq) -> None:
         try:
-            self._changes.append(Change(cell.key, cell.view(seq), seq))
+            self.changes.append(Change(cell.known, cell.view(seq), seq))
         except HealdError as error:
             self._log(cell, str(error))
 

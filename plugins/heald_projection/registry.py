@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 from heald import HealdError, Host
 from heald_projection.catalog import Catalog, KnownUnit
-from heald_projection.cells import Cell, Dispatch
+from heald_projection.cells import Cell
+from heald_projection.dispatch import Dispatch
 from heald_projection.errors import ProjectionNotReady
 from heald_projection.folds import ColdFold, views_of
 from heald_projection.hookspecs import projection_changed
@@ -22,13 +24,13 @@ class Registry:
 
     def __init__(self, host: Host) -> None:
         self._catalog = Catalog(host)
-        self._live: WeakKeyDictionary[Session, LiveCells] = WeakKeyDictionary()
+        self._live: dict[int, LiveCells] = {}
+        """By the `id` of a session, for every event looks here; an entry goes with its session."""
 
     def load(self, session: Session, events: Sequence[Event]) -> None:
         """Fold what is loaded of a session's log; what is in the cells then is nobody's news."""
-        if session not in self._live:
-            self._live[session] = self._begun(session)
-        self._live[session].feed(events)
+        cells = self._live.get(id(session)) or self._keep(session, self._begun(session))
+        cells.feed(events)
 
     def prepare(self, session: Session) -> None:
         """Bring a session's cells to the end of its log before anyone can see it."""
@@ -36,13 +38,22 @@ class Registry:
 
     def needed(self, session: Session) -> LogOffset | None:
         """Return up to where the session's cells have seen its log."""
-        cells = self._live.get(session)
+        cells = self._live.get(id(session))
         return None if cells is None else cells.offset
 
     def appended(self, session: Session, event: Event) -> None:
         """Advance through an event and tell what it changed."""
-        for change in self._caught_up(session).take_changes():
-            session.scope.notify(projection_changed, session, change.key, change.value, change.seq)
+        cells = self._live.get(id(session))
+        if cells is None or not cells.follow(event):
+            cells = self._caught_up(session)
+        if cells.changes:
+            self._tell(session, cells)
+
+    def _tell(self, session: Session, cells: LiveCells) -> None:
+        for change in cells.take_changes():
+            if self._catalog.knows(change.known):
+                key = change.known.unit.key
+                session.scope.notify(projection_changed, session, key, change.value, change.seq)
 
     def snapshot(self, session: Session, keys: Collection[str]) -> Snapshot:
         """Advance to the log's end and return views at that one cut."""
@@ -90,34 +101,39 @@ class Registry:
         """Return detached states of every sound cell at the log's end."""
         cells = self._caught_up(session)
         states = []
-        for cell in cells.all:
-            try:
+        for cell in self._present(cells):
+            with suppress(HealdError):
                 states.append(cell.detached(cells.offset))
-            except HealdError:
-                continue
         return states
 
-    def faulted(self, session: Session) -> frozenset[str]:
-        """Return the keys that cannot be read."""
-        return frozenset(cell.key for cell in self._caught_up(session).all if _is_faulted(cell))
+    def _present(self, cells: LiveCells) -> list[Cell]:
+        """Return the cells of what is known now: a unit may have come in another version."""
+        return [cell for cell in cells.all if self._catalog.knows(cell.known)]
 
     def _reaching(self, session: Session) -> LiveCells:
         """Return cells that what is in memory of the log brings to its end.
 
         Of a log that was not heard from its beginning there are none before `ready`.
         """
-        cells = self._live.get(session)
+        cells = self._live.get(id(session))
         if cells is None or cells.offset < session.hot_from:
             heard_all = session.hot_from == 0
-            cells = self._begun(session) if heard_all else LiveCells((), session.end)
-            self._live[session] = cells
+            fresh = self._begun(session) if heard_all else LiveCells((), session.end)
+            return self._keep(session, fresh)
+        return cells
+
+    def _keep(self, session: Session, cells: LiveCells) -> LiveCells:
+        key = id(session)
+        if key not in self._live:
+            finalize(session, self._live.pop, key).atexit = False
+        self._live[key] = cells
         return cells
 
     def _begun(self, session: Session) -> LiveCells:
         return LiveCells(Cell.begin(known, session.header, session.cut) for known in self._catalog)
 
     def _caught_up(self, session: Session) -> LiveCells:
-        told = session in self._live
+        told = id(session) in self._live
         cells = self._reaching(session)
         cells.advance(session, tell=told)
         return cells
@@ -142,20 +158,7 @@ async def _fill(cells: list[Cell], session: Session) -> None:
     while offset < session.hot_from:
         end = session.end
         async for event in session.read(offset, end):
-            _feed(dispatch, event)
+            dispatch.fold(event)
         offset = end
     for event in session.hot(offset):
-        _feed(dispatch, event)
-
-
-def _feed(dispatch: Dispatch, event: Event) -> None:
-    for cell in dispatch.to(event.type):
-        cell.fold(event)
-
-
-def _is_faulted(cell: Cell) -> bool:
-    try:
-        cell.read()
-    except HealdError:
-        return True
-    return False
+        dispatch.fold(event)

@@ -1,31 +1,40 @@
-"""The checkpoint store: what is saved when, and what is served to whom."""
+"""The checkpoint store: what is kept of a session, and what is served to whom."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+import apsw
+
 from heald import CancelToken, Host
-from heald_persistence import session_persistence
-from heald_projection import CellState, Snapshot, projections, units
+from heald_persistence import last_before, lasting_persistence
+from heald_projection import Snapshot, projections
 from heald_projection_cache import rows
 from heald_projection_cache.contracts import Checkpoint, witness_of
-from heald_projection_cache.database import Database
 from heald_projection_cache.rows import LogIdentity
-from heald_session import Event, Header, LogOffset, Session
+from heald_projection_cache.views import Views
+from heald_session import Header, LogOffset, Session, SessionId
+from heald_sqlite import DerivedDatabase
 
+T = TypeVar("T")
 _logger = logging.getLogger("heald_projection_cache")
 
 
 class Checkpoints:
-    """Keeps the cells of stored sessions in a database that may be deleted at any time."""
+    """Keeps the cells of stored sessions in a database that may be deleted at any time.
 
-    def __init__(self, host: Host, database: Database) -> None:
+    Of logs that do not outlive the process it keeps nothing, and so knows nothing.
+    """
+
+    def __init__(self, host: Host, database: DerivedDatabase) -> None:
         self._host = host
         self._database = database
-        self._kept: WeakKeyDictionary[Session, LogOffset] = WeakKeyDictionary()
+        self._saving: WeakKeyDictionary[Session, asyncio.Lock] = WeakKeyDictionary()
+        """Saves of one session go one by one, so that the last is done when it is let go."""
 
     async def cached_snapshot(
         self,
@@ -35,13 +44,29 @@ class Checkpoints:
         *,
         cancel: CancelToken | None = None,
     ) -> Snapshot | None:
-        """Return views at the highest offset kept for exactly this log."""
-        kept = await self.checkpoint(header, cut, keys, cancel=cancel)
-        if kept is None:
-            return None
-        views = dict(view for state in kept.states for view in self._view(state))
-        values = {key: views[key] for key in keys if key in views}
-        return Snapshot(kept.offset - 1, values)
+        """Return views at the offset kept for exactly this log."""
+        found = await self.cached_snapshots([(header, cut)], keys, cancel=cancel)
+        return found.get(header.id)
+
+    async def cached_snapshots(
+        self,
+        logs: Sequence[tuple[Header, LogOffset]],
+        keys: Collection[str],
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Mapping[SessionId, Snapshot]:
+        """Return views at the offsets kept for exactly these logs."""
+        _check(cancel)
+        views = Views.of(self._host, keys)
+
+        def work(connection: apsw.Connection) -> dict[SessionId, Snapshot]:
+            identities = [LogIdentity.of(header, cut) for header, cut in logs]
+            found = rows.values(connection, identities, views.versions)
+            return {id_: Snapshot(offset - 1, views.all(values)) for id_, offset, values in found}
+
+        snapshots = await self._read(work)
+        _check(cancel)
+        return snapshots if snapshots is not None else {}
 
     async def checkpoint(
         self,
@@ -51,60 +76,51 @@ class Checkpoints:
         *,
         cancel: CancelToken | None = None,
     ) -> Checkpoint | None:
-        """Return the states at the highest offset kept for exactly this log."""
+        """Return the states at the offset kept for exactly this log."""
         _check(cancel)
-        log, wanted = LogIdentity.of(header, cut), frozenset(keys)
-        kept = await self._database.read(lambda connection: rows.highest(connection, log, wanted))
+        kept = await self._read(lambda connection: rows.kept_for(connection, header.id))
         _check(cancel)
-        return kept
+        if kept is None or kept.log != LogIdentity.of(header, cut):
+            return None
+        return kept.checkpoint(frozenset(keys))
 
     async def drop(self, header: Header, checkpoint: Checkpoint) -> None:
         """Forget states that a log was seen not to bear out."""
-        await self._database.write(
-            lambda connection: rows.forget(connection, header.id, checkpoint)
-        )
+        await self._write(lambda connection: rows.forget(connection, header.id, checkpoint))
+
+    async def forget(self, id: SessionId) -> None:  # noqa: A002
+        """Forget a session that is not stored any more."""
+        await self._write(lambda connection: rows.forget_session(connection, id))
 
     async def save(self, session: Session) -> None:
         """Keep a live session's cells, once what they were folded from is durable."""
-        try:
-            await self._save(session)
-        except Exception as error:  # noqa: BLE001 - what is derived may not fail what it is of
-            _logger.warning("session %s was not checkpointed: %s", session.id, error)
+        async with self._saving.setdefault(session, asyncio.Lock()):
+            try:
+                await self._save(session)
+            except Exception as error:  # noqa: BLE001 - what is derived fails nothing it is of
+                _logger.warning("session %s was not checkpointed: %s", session.id, error)
 
     async def _save(self, session: Session) -> None:
         service = session.scope.find(projections)
         end = session.end
-        if service is None or end == self._kept.get(session, 0):
+        if service is None or not end or lasting_persistence(session.scope) is None:
             return
-        if session.scope.find(session_persistence) is None:
-            return
-        states, faulted = service.cells(session), service.faulted(session)
-        last = await _last_event(session, end)
+        states = tuple(service.cells(session))
+        last = await last_before(session.read, end)
         await session.flush()
         if last is None or session.flushed < end:
             return
-        checkpoint = Checkpoint(end, witness_of(last), tuple(states))
         log = LogIdentity.of(session.header, session.cut)
-        if await self._database.write(
-            lambda connection: rows.write(connection, log, checkpoint, faulted)
-        ):
-            self._kept[session] = end
+        checkpoint = Checkpoint(end, witness_of(last), states)
+        await self._write(lambda connection: rows.write(connection, log, checkpoint))
 
-    def _view(self, state: CellState) -> list[tuple[str, Any]]:
-        """Return a state's view, or nothing where the unit of today cannot make one of it."""
-        unit = self._host.vocabulary(units).get(state.key)
-        if unit is None or unit.view is None or not state.fits(unit):
-            return []
-        try:
-            return [(state.key, unit.view(state.state))]
-        except Exception:  # noqa: BLE001 - a fold that reads the log will say what is wrong
-            return []
+    async def _read(self, work: Callable[[apsw.Connection], T]) -> T | None:
+        lasting = lasting_persistence(self._host.scope) is not None
+        return await self._database.read(work) if lasting else None
 
-
-async def _last_event(session: Session, end: LogOffset) -> Event | None:
-    async for event in session.read(LogOffset(max(end - 1, 0)), end):
-        return event
-    return None
+    async def _write(self, work: Callable[[apsw.Connection], None]) -> None:
+        if lasting_persistence(self._host.scope) is not None:
+            await self._database.write(work)
 
 
 def _check(cancel: CancelToken | None) -> None:

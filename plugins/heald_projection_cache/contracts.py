@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import attrs
 
 from heald import CancelToken
 from heald_projection import CellState, Snapshot
-from heald_session import Event, Header, LogOffset, Session, after
+from heald_session import Event, Header, LogOffset, Session, SessionId, after
 
 
 def witness_of(event: Event) -> str:
@@ -49,6 +49,16 @@ class ProjectionCache(Protocol):
 
         None if nothing is kept; a key that is not kept is absent.
         """
+        ...
+
+    async def cached_snapshots(
+        self,
+        logs: Sequence[tuple[Header, LogOffset]],
+        keys: Collection[str],
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Mapping[SessionId, Snapshot]:
+        """Do what `cached_snapshot` does for many logs at once; those without are absent."""
         ...
 
     async def checkpoint(

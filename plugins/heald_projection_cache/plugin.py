@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from heald import NoConfig, Plugin, RowContext, implements
+from heald_doctor import Check, checks
+from heald_persistence import session_deleted
 from heald_projection import projections
+from heald_projection_cache.audit import checkpoints_check
 from heald_projection_cache.checkpoints import Checkpoints
 from heald_projection_cache.contracts import ProjectionCache
-from heald_projection_cache.database import Database
 from heald_projection_cache.hookspecs import projection_cache
-from heald_session import Event, Session, event_appended, session_closed, session_store
+from heald_projection_cache.occasions import Occasions
+from heald_projection_cache.rows import SCHEMA
+from heald_session import Event, Session, SessionId, event_appended, session_closed, session_store
+from heald_sqlite import DerivedDatabase
 
 
 class ProjectionCachePlugin(Plugin[NoConfig]):
-    """Checkpoints sessions when a turn ends, when they close, and when the host stops."""
+    """Checkpoints sessions as turns end and go on, when they close, and when the host stops."""
 
     requires = (session_store, projections)
 
     def __init__(self, context: RowContext[NoConfig]) -> None:
         super().__init__(context)
         host = context.scope.host
-        self._database = Database(host.home / "cache")
+        self._database = DerivedDatabase(host.home / "cache", SCHEMA)
         self._checkpoints = Checkpoints(host, self._database)
 
     async def start(self) -> None:
         await self.stack.enter_async_context(self._database)
-        self._tasks = await self.stack.enter_async_context(asyncio.TaskGroup())
+        tasks = await self.stack.enter_async_context(asyncio.TaskGroup())
+        self._occasions = Occasions(self._checkpoints, tasks)
 
     async def stop(self) -> None:
         for session in self.scope.require(session_store).live():
@@ -36,12 +43,18 @@ class ProjectionCachePlugin(Plugin[NoConfig]):
     def provide_cache(self) -> ProjectionCache:
         return self._checkpoints
 
+    @implements(checks)
+    def contribute_checks(self) -> Iterable[Check]:
+        return (checkpoints_check(self.scope, self._database, self._checkpoints),)
+
     @implements(event_appended)
-    def save_after_turn(self, session: Session, event: Event) -> None:
-        if event.type == "turn/end":
-            saving = self._checkpoints.save(session)
-            self._tasks.create_task(saving, name=f"checkpoint of {session.id}")
+    def save_in_time(self, session: Session, event: Event) -> None:
+        self._occasions.appended(session, event)
 
     @implements(session_closed)
     async def save_at_close(self, session: Session) -> None:
         await self._checkpoints.save(session)
+
+    @implements(session_deleted)
+    async def forget_deleted(self, id: SessionId) -> None:  # noqa: A002
+        await self._checkpoints.forget(id)

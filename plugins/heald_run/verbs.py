@@ -114,7 +114,7 @@ async def _run_command(host: Host, agent: Agent, line: str, *, as_json: bool) ->
 
 async def _latest(host: Host, cwd: Path) -> SessionId:
     """Return the session of this directory in which something happened last."""
-    records = await host.scope.require(session_query).list_sessions(keys=["sessionStats"])
+    records = await host.scope.require(session_query).list_sessions(keys=["sessionListMetadata"])
     here = [
         record
         for record in records
@@ -126,9 +126,10 @@ async def _latest(host: Host, cwd: Path) -> SessionId:
 
 
 def _last_activity(record: SessionRecord) -> tuple[int, str]:
-    stats = record.projections.values.get("sessionStats") if record.projections else None
+    values = record.projections.values if record.projections else {}
+    told = values.get("sessionListMetadata") or {}
     created = record.header.created_at if record.header else 0
-    return ((stats or {}).get("last_activity") or created, record.id)
+    return (told.get("last_activity") or created, record.id)
 
 
 def _say_that_no_model_is_configured(host: Host) -> None:

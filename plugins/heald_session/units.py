@@ -1,21 +1,21 @@
-"""What every list of sessions shows: the `title` and the `sessionStats` projections."""
+"""The projections of every session: what it is called, how it stands, what was done in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final, TypedDict, TypeVar
 
 import msgspec
 
 from heald_projection import Unit
-from heald_session.conversation import AssistantMessage, ToolStart, UserMessage
+from heald_session.conversation import ToolStart, UserMessage
 from heald_session.events import Event
 from heald_session.header import Header
 from heald_session.naming import SessionRenamed
 from heald_session.positions import LogOffset
+from heald_session.token_usage import TOKEN_USAGE
 
-TITLE_LENGTH: Final = 80
-"""How many characters of a name or a first prompt a title keeps."""
+LINE_LENGTH: Final = 80
+"""How many characters of a name or a prompt are shown in a list."""
 
 T = TypeVar("T")
 
@@ -26,17 +26,29 @@ class Title(TypedDict):
     text: str
 
 
+class SessionListMetadata(TypedDict):
+    """How a session stands, for whoever chooses one from a list; inherited events count too."""
+
+    blank: bool
+    """Whether no turn was opened yet."""
+    last_activity: int | None
+    """When something was last said, or a turn or step began or ended: milliseconds of the epoch."""
+    last_prompt: str | None
+    """The first line of what was last asked of it; what its own children send asks nothing."""
+
+
+class _Metadata(SessionListMetadata):
+    parent: str | None
+    """The session that may ask something of this one, as a person may."""
+
+
 class SessionStats(TypedDict):
-    """What a session came to so far, inherited events included."""
+    """How much was done in a session so far, inherited events included."""
 
     turns: int
     steps: int
     tools: dict[str, int]
     """How often each tool was run; a call that was refused before it ran does not count."""
-    input_tokens: int
-    output_tokens: int
-    last_activity: int | None
-    """When the conversation last moved, in milliseconds since the epoch."""
 
 
 def _untitled(_header: Header, _cut: LogOffset) -> Title | None:
@@ -56,59 +68,58 @@ def _titled(state: Title | None, event: Event) -> Title | None:
 
 
 def _first_line(text: str) -> str | None:
-    """Return the first line that is not blank, cut to a title's length."""
+    """Return the first line that is not blank, cut to what a list has room for."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), None)
-    if line is None or len(line) <= TITLE_LENGTH:
+    if line is None or len(line) <= LINE_LENGTH:
         return line
-    return line[: TITLE_LENGTH - 1] + "…"
+    return line[: LINE_LENGTH - 1] + "…"
 
 
-def _nothing_yet(_header: Header, _cut: LogOffset) -> SessionStats:
+def _untouched(header: Header, _cut: LogOffset) -> _Metadata:
+    parent = header.parent_session
+    return {"blank": True, "last_activity": None, "last_prompt": None, "parent": parent}
+
+
+def _moved(state: _Metadata, event: Event) -> _Metadata:
+    prompt = _asked(event, state["parent"]) if event.type == "user/message" else None
     return {
-        "turns": 0,
-        "steps": 0,
-        "tools": {},
-        "input_tokens": 0,
-        "output_tokens": 0,
-        "last_activity": None,
+        "blank": state["blank"] and event.type != "turn/start",
+        "last_activity": event.time,
+        "last_prompt": prompt or state["last_prompt"],
+        "parent": state["parent"],
     }
 
 
+def _asked(event: Event, parent: str | None) -> str | None:
+    prompt = _data(event, UserMessage)
+    if prompt is None or prompt.sender not in {None, parent}:
+        return None
+    return _first_line(prompt.text)
+
+
+def _shown(state: _Metadata) -> SessionListMetadata:
+    return {
+        "blank": state["blank"],
+        "last_activity": state["last_activity"],
+        "last_prompt": state["last_prompt"],
+    }
+
+
+def _nothing_yet(_header: Header, _cut: LogOffset) -> SessionStats:
+    return {"turns": 0, "steps": 0, "tools": {}}
+
+
 def _counted(state: SessionStats, event: Event) -> SessionStats:
-    stats: SessionStats = {**state, "last_activity": event.time}
-    count = _COUNTS.get(event.type)
-    if count is not None:
-        count(stats, event)
-    return stats
-
-
-def _count_turn(stats: SessionStats, _event: Event) -> None:
-    stats["turns"] += 1
-
-
-def _count_step(stats: SessionStats, _event: Event) -> None:
-    stats["steps"] += 1
-
-
-def _count_tool(stats: SessionStats, event: Event) -> None:
-    if (start := _data(event, ToolStart)) is not None:
-        tools = stats["tools"]
-        stats["tools"] = {**tools, start.name: tools.get(start.name, 0) + 1}
-
-
-def _count_tokens(stats: SessionStats, event: Event) -> None:
-    message = _data(event, AssistantMessage)
-    if message is not None and message.usage is not None:
-        stats["input_tokens"] += message.usage.input_tokens
-        stats["output_tokens"] += message.usage.output_tokens
-
-
-_COUNTS: Mapping[str, Callable[[SessionStats, Event], None]] = {
-    "turn/start": _count_turn,
-    "step/start": _count_step,
-    "tool/start": _count_tool,
-    "assistant/message": _count_tokens,
-}
+    turns, steps, tools = state["turns"], state["steps"], state["tools"]
+    if event.type == "turn/start":
+        turns += 1
+    elif event.type == "step/start":
+        steps += 1
+    elif (start := _data(event, ToolStart)) is not None:
+        tools = {**tools, start.name: tools.get(start.name, 0) + 1}
+    else:
+        return state
+    return {"turns": turns, "steps": steps, "tools": tools}
 
 
 def _data(event: Event, kind: type[T]) -> T | None:
@@ -135,13 +146,33 @@ UNITS: tuple[Unit, ...] = (
         view_schema=Title | None,
     ),
     Unit(
-        key="sessionStats",
+        key="sessionListMetadata",
         state_version=1,
-        event_types=frozenset({*_COUNTS, "turn/end", "step/end", "user/message"}),
+        event_types=frozenset(
+            {
+                "turn/start",
+                "turn/end",
+                "step/start",
+                "step/end",
+                "user/message",
+                "assistant/message",
+            }
+        ),
+        initial=_untouched,
+        apply=_moved,
+        view=_shown,
+        state_schema=_Metadata,
+        view_schema=SessionListMetadata,
+    ),
+    Unit(
+        key="sessionStats",
+        state_version=2,
+        event_types=frozenset({"turn/start", "step/start", "tool/start"}),
         initial=_nothing_yet,
         apply=_counted,
         view=_as_it_is,
         state_schema=SessionStats,
         view_schema=SessionStats,
     ),
+    TOKEN_USAGE,
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -10,24 +13,26 @@ from typing import Any
 import attrs
 import pytest
 
-from heald import Discovery, Host, NoConfig, Plugin, VocabularyConflict, implements
+from heald import Host, NoConfig, Plugin, implements
 from heald_projection import (
     ProjectionFaulted,
-    ProjectionNotReady,
     Snapshot,
     Unit,
-    UnitInvalid,
     projection_changed,
     projections,
     units,
 )
 from heald_session import (
+    AppendGuard,
+    AppendRefused,
     Event,
     EventType,
     Header,
     LogOffset,
+    Proposal,
     Seq,
     Session,
+    append_guards,
     event_appended,
     event_types,
     session_store,
@@ -170,7 +175,6 @@ async def test_a_unit_that_raises_is_faulted_there_and_the_others_see_every_even
         assert (caught.value.key, caught.value.seq, caught.value.plugin) == ("raising", 2, "a")
         with pytest.raises(ProjectionFaulted):
             service.state(session, "raising")
-        assert service.faulted(session) == {"raising"}
         assert {state.key for state in service.cells(session)} >= {"before", "zafter"}
         assert "raising" not in {state.key for state in service.cells(session)}
     logged = [r for r in caplog.records if "'raising'" in r.getMessage()]
@@ -189,7 +193,8 @@ async def test_a_unit_that_exits_the_process_is_only_a_faulted_unit(
         append_unchecked(session, "made/up", {})
         service = host.scope.require(projections)
         assert service.state(session, "seqs") == [0]
-        assert service.faulted(session) == {"leaving"}
+        with pytest.raises(ProjectionFaulted, match="SystemExit: 3"):
+            service.state(session, "leaving")
 
 
 async def test_a_view_that_raises_fails_the_read_and_not_the_fold(
@@ -217,7 +222,7 @@ def listening(heard: list[tuple[str, Any, int]]) -> type[Plugin[Any]]:
     class Listening(Plugin[NoConfig]):
         @implements(projection_changed)
         def hear(self, session: Session, key: str, value: Any, seq: Seq) -> None:
-            if key != "sessionStats":
+            if key in {"seqs", "again", "turns", "hostOnly"}:
                 heard.append((key, value, seq))
 
     return Listening
@@ -306,77 +311,6 @@ async def test_a_read_inside_an_earlier_observer_is_of_one_cut_and_loses_no_chan
     ]
 
 
-async def test_one_key_and_version_of_two_plugins_is_one_unit(
-    install: Install, open_rows: OpenHost
-) -> None:
-    install(one=declaring(SEQS), two=declaring(attrs.evolve(SEQS, view=as_it_is)))
-    async with open_rows(last=("two",)) as host:
-        session = await new_session(host)
-        append_unchecked(session, "made/up", {})
-        assert host.scope.require(projections).state(session, "seqs") == [0]
-
-
-async def apply_later(state: Any, _event: Event) -> Any:
-    return state
-
-
-async def view_later(state: Any) -> Any:
-    return state
-
-
-half: Any = 1.5
-
-
-def returns_a_coroutine(state: Any, event: Event) -> Any:
-    return apply_later(state, event)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        (attrs.evolve(SEQS, apply=apply_later), "apply is async"),
-        (attrs.evolve(SEQS, view=view_later), "view is async"),
-        (attrs.evolve(SEQS, initial=lambda *_: (1, 2)), "not plain JSON"),
-        (attrs.evolve(SEQS, initial=lambda *_: {1: 2}), "not plain JSON"),
-        (attrs.evolve(SEQS, initial=lambda *_: float("nan")), "not plain JSON"),
-        (attrs.evolve(SEQS, initial=lambda *_: 1 // 0), "ZeroDivisionError"),
-        (attrs.evolve(SEQS, apply=lambda *_: {1, 2}), "not plain JSON"),
-        (attrs.evolve(SEQS, state_version=-1), "state_version is -1"),
-        (attrs.evolve(SEQS, state_version=True), "state_version is True"),
-        (attrs.evolve(SEQS, state_version=half), "state_version is 1.5"),
-    ],
-)
-async def test_a_unit_that_cannot_be_used_is_refused_by_name_and_harms_no_other(
-    install: Install, open_rows: OpenHost, wrong: Unit, reason: str
-) -> None:
-    install(unit=declaring(wrong, attrs.evolve(SEQS, key="sound")))
-    async with open_rows() as host:
-        session = await new_session(host)
-        append_unchecked(session, "made/up", {})
-        service = host.scope.require(projections)
-        with pytest.raises(UnitInvalid, match=reason) as caught:
-            service.snapshot(session, ["seqs"])
-        assert caught.value.key == "seqs"
-        cold = service.fold(session.header, session.cut, ["seqs", "sound"])
-        for event in session.hot():
-            cold.feed(event)
-        with pytest.raises(UnitInvalid, match=reason):
-            cold.state("seqs")
-        assert cold.state("sound") == service.state(session, "sound") == [0]
-        assert "seqs" not in {state.key for state in service.cells(session)}
-
-
-async def test_a_plain_fold_that_returns_a_coroutine_is_faulted(
-    install: Install, open_rows: OpenHost
-) -> None:
-    install(unit=declaring(attrs.evolve(SEQS, apply=returns_a_coroutine)))
-    async with open_rows() as host:
-        session = await new_session(host)
-        append_unchecked(session, "made/up", {})
-        with pytest.raises(ProjectionFaulted, match="awaitable"):
-            host.scope.require(projections).state(session, "seqs")
-
-
 async def test_changing_a_checkpointed_state_never_changes_a_live_cell(
     install: Install, open_rows: OpenHost
 ) -> None:
@@ -390,36 +324,143 @@ async def test_changing_a_checkpointed_state_never_changes_a_live_cell(
         assert service.state(session, "seqs") == {"deep": [1]}
 
 
-async def test_a_unit_that_becomes_known_late_catches_up_before_it_answers(
+async def test_a_snapshot_that_a_listener_takes_between_two_changes_is_of_one_cut(
     install: Install, open_rows: OpenHost
 ) -> None:
+    reads: list[Snapshot] = []
+
+    class Curious(Plugin[NoConfig]):
+        @implements(projection_changed)
+        def hear(self, session: Session, key: str, value: Any, seq: Seq) -> None:
+            if key in {"again", "seqs"}:
+                reads.append(
+                    session.scope.require(projections).snapshot(session, ["seqs", "again"])
+                )
+
+    install(unit=declaring(SEQS, attrs.evolve(SEQS, key="again")), curious=Curious)
+    async with open_rows(last=("curious",)) as host:
+        session = await new_session(host)
+        append_unchecked(session, "made/up", {})
+    assert reads == [Snapshot(0, {"seqs": [0], "again": [0]})] * 2
+
+
+async def test_what_a_refused_event_would_have_changed_is_in_no_snapshot(
+    install: Install, open_rows: OpenHost
+) -> None:
+    reads: list[Snapshot] = []
+
+    def refuse(proposal: Proposal) -> None:
+        service = proposal.session.scope.require(projections)
+        reads.append(service.snapshot(proposal.session, ["seqs"]))
+        raise PermissionError("not today")
+
+    class Refusing(Plugin[NoConfig]):
+        @implements(append_guards)
+        def guards(self) -> Iterable[AppendGuard]:
+            return [refuse]
+
+    install(unit=declaring(SEQS), refusing=Refusing)
+    async with open_rows(first=("refusing",)) as host:
+        session = await new_session(host)
+        with pytest.raises(AppendRefused):
+            session.append("turn/start", {"turn": 1})
+        assert reads == [Snapshot(-1, {"seqs": []})]
+        assert host.scope.require(projections).snapshot(session, ["seqs"]) == reads[0]
+
+
+async def test_the_same_object_is_no_new_value_for_a_checkpoint(
+    install: Install, open_rows: OpenHost
+) -> None:
+    first = attrs.evolve(SEQS, apply=lambda state, event: state or [event.seq])
+    install(unit=declaring(first))
     async with open_rows() as host:
         session = await new_session(host)
         service = host.scope.require(projections)
-        append_unchecked(session, "made/up", {})
-        assert service.snapshot(session, ["seqs"]) == Snapshot(0, {})
-        install(late=declaring(SEQS))
-        host.discovery = Discovery()  # as when rows change after an installation
-        host.revision += 1
-        append_unchecked(session, "made/up", {})
-        with pytest.raises(ProjectionNotReady):
-            service.snapshot(session, ["seqs"])
-        await service.ready(session, ["seqs", "nobodys"])
-        append_unchecked(session, "made/up", {})
-        assert service.snapshot(session, ["seqs"]) == Snapshot(2, {"seqs": [0, 1, 2]})
+        states = []
+        for _ in range(3):
+            append_unchecked(session, "made/up", {})
+            live = service.state(session, "seqs")
+            [kept] = [state for state in service.cells(session) if state.key == "seqs"]
+            states.append((id(live), kept.offset, kept.state))
+        assert states == [(states[0][0], end, [0]) for end in (1, 2, 3)]
 
 
-async def test_a_unit_that_comes_to_be_declared_in_two_versions_is_no_longer_read(
+async def test_a_session_that_is_let_go_takes_its_cells_along(
     install: Install, open_rows: OpenHost
 ) -> None:
-    install(old=declaring(SEQS))
+    alive: list[weakref.ref[Any]] = []
+
+    class Kept(list[int]):
+        pass
+
+    def begin(_header: Header, _cut: LogOffset) -> Any:
+        state = Kept()
+        alive.append(weakref.ref(state))
+        return state
+
+    install(unit=declaring(attrs.evolve(SEQS, initial=begin, apply=lambda state, _: state)))
+    async with open_rows() as host:
+        store = host.scope.require(session_store)
+        session = await new_session(host)
+        assert alive[0]() == []
+        await store.dispose(session)
+        del session
+        gc.collect()
+        assert alive[0]() is None
+
+
+@pytest.mark.parametrize("leaving", [KeyboardInterrupt, GeneratorExit])
+async def test_an_interrupt_inside_a_fold_is_nobodys_fault_and_loses_no_event(
+    install: Install, open_rows: OpenHost, leaving: type[BaseException]
+) -> None:
+    interrupts = [leaving]
+
+    def interrupted(state: list[int], event: Event) -> list[int]:
+        if interrupts:
+            raise interrupts.pop()
+        return [*state, event.seq]
+
+    install(unit=declaring(SEQS, attrs.evolve(SEQS, key="zlater", apply=interrupted)))
+    async with open_rows() as host:
+        session = await new_session(host)
+        with pytest.raises(leaving):
+            append_unchecked(session, "made/up", {})
+        append_unchecked(session, "made/up", {})
+        read = host.scope.require(projections).snapshot(session, ["seqs", "zlater"])
+        assert read == Snapshot(1, {"seqs": [0, 1], "zlater": [0, 1]})
+
+
+async def test_a_cancellation_that_a_unit_raises_is_its_fault(
+    install: Install, open_rows: OpenHost
+) -> None:
+    def cancelled(_state: Any, _event: Event) -> Any:
+        raise asyncio.CancelledError
+
+    install(unit=declaring(SEQS, attrs.evolve(SEQS, key="cancelled", apply=cancelled)))
     async with open_rows() as host:
         session = await new_session(host)
         append_unchecked(session, "made/up", {})
         service = host.scope.require(projections)
         assert service.state(session, "seqs") == [0]
-        install(new=declaring(attrs.evolve(SEQS, state_version=2)))
-        host.discovery = Discovery()
-        host.revision += 1
-        with pytest.raises(VocabularyConflict):
-            service.snapshot(session, ["seqs"])
+        with pytest.raises(ProjectionFaulted, match="CancelledError"):
+            service.state(session, "cancelled")
+
+
+async def test_an_error_that_cannot_be_shown_harms_no_other_unit(
+    install: Install, open_rows: OpenHost
+) -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("not even this")
+
+    def fail(_state: Any, _event: Event) -> Any:
+        raise Unspeakable
+
+    install(unit=declaring(attrs.evolve(SEQS, key="failing", apply=fail), SEQS))
+    async with open_rows() as host:
+        session = await new_session(host)
+        append_unchecked(session, "made/up", {})
+        service = host.scope.require(projections)
+        assert service.state(session, "seqs") == [0]
+        with pytest.raises(ProjectionFaulted, match=r"Unspeakable: \(it cannot be shown\)"):
+            service.state(session, "failing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,17 @@ from heald_session.testing import append_unchecked
 DISCOVERY = Discovery()
 ROWS = [Row(id=name, plugin=name) for name in ("session", "projection")]
 
+SHIPPED = {
+    "agentPreset",
+    "sessionListMetadata",
+    "sessionStats",
+    "subagent",
+    "subagentTiming",
+    "title",
+    "tokenUsage",
+}
+"""Every unit that a plugin of this distribution declares; what else is installed is read too."""
+
 words = st.sampled_from(["", "read", "a\nb", "  \n second", "x" * 200, "ü漢"])
 small = st.integers(0, 5)
 json = st.recursive(
@@ -25,7 +37,8 @@ json = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=2),
     max_leaves=4,
 )
-usage = st.fixed_dictionaries({"input_tokens": small, "output_tokens": small})
+tokens = {"input_tokens": small, "output_tokens": small, "cached_tokens": small}
+usage = st.fixed_dictionaries({}, optional=tokens)
 sound = st.one_of(
     st.tuples(st.just("turn/start"), st.fixed_dictionaries({"turn": small})),
     st.tuples(
@@ -36,7 +49,12 @@ sound = st.one_of(
         st.just("step/start"),
         st.fixed_dictionaries({"turn": small, "step": small, "model": words}),
     ),
-    st.tuples(st.just("user/message"), st.fixed_dictionaries({"id": words, "text": words})),
+    st.tuples(st.just("step/end"), st.fixed_dictionaries({"turn": small, "step": small})),
+    st.tuples(
+        st.sampled_from(["user/message", "inbox/message"]),
+        st.fixed_dictionaries({"id": words, "text": words}, optional={"sender": words}),
+    ),
+    st.tuples(st.just("session/renamed"), st.fixed_dictionaries({"title": words})),
     st.tuples(
         st.just("assistant/message"),
         st.fixed_dictionaries({"text": words}, optional={"usage": usage}),
@@ -56,6 +74,8 @@ types = sorted(
         "turn/start",
         "turn/end",
         "step/start",
+        "step/end",
+        "session/renamed",
         "user/message",
         "assistant/message",
         "tool/start",
@@ -83,9 +103,9 @@ async def _check(log: list[tuple[str, Any]], fork_at: int | None) -> None:
             service = host.scope.require(projections)
             store = host.scope.require(session_store)
             keys = sorted(unit.key for unit in host.vocabulary(units))
-            assert {"title", "sessionStats"} <= set(keys)
+            assert set(keys) >= SHIPPED
             session = await store.create(cwd="/somewhere", agent_preset="standard")
-            seen = [_live(service, session, keys)]
+            seen, kept = [_live(service, session, keys)], {0: service.cells(session)}
             for place, (type_name, data) in enumerate(log):
                 if place == fork_at:
                     try:
@@ -94,10 +114,12 @@ async def _check(log: list[tuple[str, Any]], fork_at: int | None) -> None:
                         pass
                     else:
                         seen = _refolds(service, session, keys)
+                        kept = {}
                 append_unchecked(session, type_name, data)
                 seen.append(_live(service, session, keys))
+                kept[session.end] = service.cells(session)
             assert _refolds(service, session, keys) == seen
-            _check_checkpoints(service, session, keys, seen)
+            _check_checkpoints(service, session, keys, seen, kept)
 
 
 def _live(service: Projections, session: Session, keys: list[str]) -> dict[str, Any]:
@@ -128,14 +150,20 @@ def _cold(
 
 
 def _check_checkpoints(
-    service: Projections, session: Session, keys: list[str], seen: list[dict[str, Any]]
+    service: Projections,
+    session: Session,
+    keys: list[str],
+    seen: list[dict[str, Any]],
+    kept: dict[int, Sequence[CellState]],
 ) -> None:
-    """Go on from the states at every cut to the end; some keys may have none."""
+    """Go on to the end from the states at every cut, some keys having none.
+
+    At those that were not live, the states of the cold fold take their place.
+    """
     version = {state.key: state.state_version for state in service.cells(session)}
     for end, states in enumerate(seen):
-        base = [
-            CellState(key, version[key], LogOffset(end), states[key])
-            for key in (keys if end % 2 else keys[1:])
-        ]
+        made = [CellState(key, version[key], LogOffset(end), states[key]) for key in keys]
+        base = [state for state in kept.get(end, made) if end % 2 or state.key != keys[0]]
+        assert len(base) >= len(keys) - 1
         went_on = _cold(service, session, keys, session.end, *base)
         assert went_on == seen[-1]

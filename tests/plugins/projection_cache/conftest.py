@@ -18,8 +18,9 @@ OpenHost = Callable[..., AbstractAsyncContextManager[Host]]
 def open_rows(heald_host: HostFactory) -> OpenHost:
     """Open a host of the rows that checkpoints need."""
 
-    def opened(*, without: str = "", last: tuple[str, ...] = ()) -> Any:
+    def opened(*, without: str = "", last: tuple[str, ...] = (), **options: Any) -> Any:
         names = ("session", "persistence", "projection", "projection-cache", "query", *last)
-        return heald_host(rows=[Row(id=name, plugin=name) for name in names if name != without])
+        rows = [Row(id=name, plugin=name) for name in names if name != without]
+        return heald_host(rows=rows, **options)
 
     return opened

@@ -20,6 +20,7 @@ from heald_projection import Snapshot, Unit, units
 from heald_projection_cache import Checkpoint, ProjectionCache, projection_cache
 from heald_query import session_query
 from heald_session import APPEND, Event, Header, LogOffset, Session, SessionId, session_store
+from heald_sqlite import DerivedDatabase
 
 OpenHost = Callable[..., AbstractAsyncContextManager[Host]]
 KEYS = ("title", "sessionStats")
@@ -152,6 +153,38 @@ async def test_a_key_that_is_not_kept_is_absent(open_rows: OpenHost) -> None:
         assert await kept(host, session, "nobodys") == Snapshot(2, {})
 
 
+async def test_many_logs_are_asked_for_in_one_hop_and_those_without_states_are_absent(
+    open_rows: OpenHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_rows() as host:
+        store = host.scope.require(session_store)
+        logs = []
+        for number in range(5):
+            session = await store.create(cwd="/loom", id=SessionId(f"s{number}"))
+            take_turn(session, text=f"Count {number}")
+            logs.append((session.header, session.cut))
+            await store.dispose(session)
+        other = changed(logs[1][0], log_id="another")
+        absent = changed(logs[0][0], id=SessionId("absent"))
+        asked = [logs[0], (other, LogOffset(0)), logs[2], (absent, LogOffset(0))]
+        hops = []
+        read = DerivedDatabase.read
+
+        async def counted(database: DerivedDatabase, work: Any) -> Any:
+            hops.append(work)
+            return await read(database, work)
+
+        monkeypatch.setattr(DerivedDatabase, "read", counted)
+        found = await cache_of(host).cached_snapshots(asked, ["title", "nobodys"])
+        assert found == {
+            "s0": Snapshot(2, {"title": {"text": "Count 0"}}),
+            "s2": Snapshot(2, {"title": {"text": "Count 2"}}),
+        }
+        assert len(hops) == 1
+        assert await cache_of(host).cached_snapshots(logs[:1], []) == {"s0": Snapshot(2, {})}
+        assert await cache_of(host).cached_snapshots([], KEYS) == {}
+
+
 async def test_a_cancelled_read_says_so(open_rows: OpenHost) -> None:
     async with open_rows() as host:
         session = await new_session(host)
@@ -216,6 +249,10 @@ SEQS = Unit(
 )
 
 
+async def view_later(state: list[int]) -> list[int]:
+    return state
+
+
 @pytest.fixture
 def declare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Unit], None]:
     """Install a plugin that declares a unit in place of the one it declared before."""
@@ -266,8 +303,21 @@ async def test_a_faulted_cell_is_not_kept_and_its_old_row_is_dropped(
         attrs.evolve(SEQS, state_schema=dict[str, int]),
         attrs.evolve(SEQS, view=None),
         attrs.evolve(SEQS, view=lambda _: 1 // 0),
+        attrs.evolve(SEQS, state_schema=object()),
+        attrs.evolve(SEQS, view=view_later),
+        attrs.evolve(SEQS, view_schema=dict[str, int]),
+        attrs.evolve(SEQS, view=tuple),
     ],
-    ids=["version", "schema", "host-only", "view raises"],
+    ids=[
+        "version",
+        "schema",
+        "host-only",
+        "view raises",
+        "no schema",
+        "view waits",
+        "view fits not",
+        "view no JSON",
+    ],
 )
 async def test_a_state_that_the_unit_of_today_cannot_show_is_absent(
     open_rows: OpenHost, declare: Callable[[Unit], None], other: Unit
