@@ -118,7 +118,7 @@ def crash(session: nox.Session) -> None:
 def benchmarks(session: nox.Session) -> None:
     """Measure what the project claims, once for a person and once for a program."""
     session.install("-e", ".", *groups("test", "peers"))
-    apart = {"report.py", "storage_peers.py"}
+    apart = {"query_search.py", "report.py", "storage_peers.py"}
     for benchmark in sorted(p for p in Path("benchmarks").glob("*.py") if p.name not in apart):
         session.run("python", benchmark, *session.posargs)
         session.run("python", benchmark, "--json", *session.posargs)

@@ -2,109 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 
-from heald import Cancelled, CancelToken, HealdError, Scope
-from heald_persistence import StoredSession, session_persistence
-from heald_projection import Snapshot, projections
-from heald_projection_cache import projection_cache
-from heald_query.contracts import SessionRecord
+import attrs
+
+from heald import CancelToken, Scope
+from heald_query.contracts import Order, Position, Relatives, SessionFilter, SessionRecord
+from heald_query.lineage import relatives_of
 from heald_query.naming import near
 from heald_query.observations import check
-from heald_session import LogOffset, Session, SessionId, session_store
+from heald_query.selection import ACTIVITY, PRESET, matching, page_of, runs
+from heald_query.stored_sessions import Memory, StoredSessions
+from heald_query.values import Values
+from heald_session import Session, SessionId, session_store
+
+_EVERYTHING = SessionFilter()
+
+
+@attrs.frozen
+class _Moment:
+    """What was live and what was stored at one moment."""
+
+    live: Mapping[SessionId, Session]
+    memory: Memory
+
+    def matching(self, where: SessionFilter) -> list[SessionRecord]:
+        """Return the records a filter takes, live preferred over stored."""
+        live, kept = self.live, self.memory.kept
+        records = [record for record in self.memory.records if record.id not in live]
+        records += [
+            SessionRecord(session.id, session.header, live=True, stored=session.id in kept)
+            for session in live.values()
+        ]
+        return records if where == _EVERYTHING else matching(records, where)
+
+    def relatives(self, id: SessionId) -> Relatives:  # noqa: A002
+        """Trace a session's lineage, siblings in the order of creation."""
+        return relatives_of(page_of(self.matching(_EVERYTHING), "created", None, None), id)
 
 
 class Corpus:
     """Lists the union of live and stored sessions; the services are found when it is asked."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, stored: StoredSessions) -> None:
         self._scope = scope
+        self._stored = stored
 
     async def list(
-        self, keys: Collection[str], cancel: CancelToken | None
+        self,
+        where: SessionFilter | None = None,
+        *,
+        order: Order = "created",
+        limit: int | None = None,
+        after: Position | None = None,
+        keys: Collection[str] = (),
+        cancel: CancelToken | None = None,
     ) -> Sequence[SessionRecord]:
-        """Return a record for every session, oldest first and broken ones last."""
+        """Return the records of one page; what takes long is not done on the event loop."""
+        if order == "-activity" and after is not None:
+            raise ValueError("sessions move in the order of activity, so it has no pages")
+        where = where or _EVERYTHING
+        moment = await self._look(cancel)
+        values = Values(self._scope, moment.live, moment.memory.kept)
+        if where.preset is None and order != "-activity":
+            page = await asyncio.to_thread(
+                lambda: page_of(moment.matching(where), order, limit, after)
+            )
+        else:
+            found = await asyncio.to_thread(moment.matching, where)
+            found = await _valued(found, where, order, values, cancel)
+            page = await asyncio.to_thread(page_of, found, order, limit, after)
+        page = await values.beside(page, keys, cancel)
         check(cancel)
-        stored = await self._stored(cancel)
-        live = {session.id: session for session in self._live()}
-        saved = {item.name for item in stored}
-        records = [_live_record(s, saved, self._live_values(s, keys)) for s in live.values()]
-        cold = [item for item in stored if item.name not in live]
-        kept = [await self._kept_values(item, keys, cancel) for item in cold]
-        records += map(_stored_record, cold, kept)
+        return page
+
+    async def relatives(
+        self,
+        id: SessionId,  # noqa: A002
+        keys: Collection[str],
+        cancel: CancelToken | None,
+    ) -> Relatives:
+        """Trace a session's lineage."""
+        moment = await self._look(cancel)
+        values = Values(self._scope, moment.live, moment.memory.kept)
+        found = await asyncio.to_thread(moment.relatives, id)
+        ancestors = await values.beside(found.ancestors, keys, cancel)
+        descendants = await values.beside(found.descendants, keys, cancel)
         check(cancel)
-        return sorted(records, key=_age)
+        return Relatives(tuple(ancestors), found.missing, tuple(descendants))
 
     async def near(self, id: str, cancel: CancelToken | None) -> tuple[str, ...]:  # noqa: A002
         """Return the ids that an unknown one may have been meant to be; all if they are few."""
-        return near(id, [record.id for record in await self.list((), cancel)])
+        records = await self.list(cancel=cancel)
+        return await asyncio.to_thread(near, id, [record.id for record in records])
 
-    async def _stored(self, cancel: CancelToken | None) -> Sequence[StoredSession]:
-        """List storage; again if a session that was live meanwhile became a stored one."""
-        persistence = self._scope.find(session_persistence)
-        if persistence is None:
-            return ()
+    async def _look(self, cancel: CancelToken | None) -> _Moment:
+        """Look at storage; again if a session that was live meanwhile became a stored one."""
         while True:
-            before = {session.id for session in self._live()}
-            stored = await persistence.list(cancel=cancel)
             check(cancel)
-            seen = {item.name for item in stored} | {session.id for session in self._live()}
-            if before <= seen:
-                return stored
+            before = self._live().keys()
+            memory = await self._stored.look(cancel)
+            check(cancel)
+            live = self._live()
+            if all(id_ in live or id_ in memory.kept for id_ in before):
+                return _Moment(live, memory)
 
-    def _live(self) -> Sequence[Session]:
+    def _live(self) -> Mapping[SessionId, Session]:
         store = self._scope.find(session_store)
-        return store.live() if store is not None else ()
-
-    def _live_values(self, session: Session, keys: Collection[str]) -> Snapshot | None:
-        service = session.scope.find(projections)
-        if service is None or not keys:
-            return None
-        values: dict[str, Any] = {}
-        for key in keys:
-            try:
-                values |= service.snapshot(session, (key,)).values
-            except HealdError:  # a row says what is known; whoever selects the key is told
-                continue
-        return Snapshot(session.end - 1, values)
-
-    async def _kept_values(
-        self, item: StoredSession, keys: Collection[str], cancel: CancelToken | None
-    ) -> Snapshot | None:
-        cache = self._scope.find(projection_cache)
-        if cache is None or not keys or item.header is None:
-            return None
-        cut = item.cut if item.header.is_seeded else LogOffset(0)
-        if cut is None:
-            return None
-        try:
-            return await cache.cached_snapshot(item.header, cut, keys, cancel=cancel)
-        except Cancelled:
-            raise
-        except Exception:  # noqa: BLE001 - a cache is optional, also while it fails
-            return None
+        return {} if store is None else {session.id: session for session in store.live()}
 
 
-def _live_record(
-    session: Session, saved: Collection[str], values: Snapshot | None
-) -> SessionRecord:
-    return SessionRecord(
-        session.id, session.header, live=True, stored=session.id in saved, projections=values
-    )
-
-
-def _stored_record(item: StoredSession, values: Snapshot | None) -> SessionRecord:
-    return SessionRecord(
-        SessionId(item.name),
-        item.header,
-        live=False,
-        stored=True,
-        problem=item.problem,
-        projections=values,
-    )
-
-
-def _age(record: SessionRecord) -> tuple[bool, int, str]:
-    header = record.header
-    return (header is None, 0 if header is None else header.created_at, record.id)
+async def _valued(
+    records: list[SessionRecord],
+    where: SessionFilter,
+    order: Order,
+    values: Values,
+    cancel: CancelToken | None,
+) -> list[SessionRecord]:
+    """Return the records that run the preset, with the values that the order is by."""
+    if where.preset is not None:
+        records = await values.beside(records, (PRESET,), cancel)
+        records = [*filter(runs(where.preset), records)]
+    if order == "-activity":
+        records = await values.beside(records, (ACTIVITY,), cancel)
+    return records

@@ -8,8 +8,9 @@ from typing import Literal
 
 import attrs
 
-from heald_query.contracts import SessionRecord
-from heald_session import SessionId
+from heald_query.contracts import Relatives, SessionRecord
+from heald_query.naming import near
+from heald_session import SessionId, SessionNotFound
 
 
 @attrs.frozen
@@ -37,6 +38,21 @@ def lineage(records: Sequence[SessionRecord], top: SessionId | None = None) -> l
     for record in records:
         nodes += forest.below(record.id, "its parents form a circle")
     return nodes
+
+
+def relatives_of(records: Sequence[SessionRecord], id: SessionId) -> Relatives:  # noqa: A002
+    """Trace one session's lineage among all; raises `SessionNotFound` if it is not among them."""
+    by_id = {record.id: record for record in records}
+    if id not in by_id:
+        raise SessionNotFound(id, near(id, by_id.keys()))
+    ancestors: dict[SessionId, SessionRecord] = {}
+    parent = _parent(by_id[id])
+    while parent is not None and parent in by_id and parent != id and parent not in ancestors:
+        ancestors[parent] = by_id[parent]
+        parent = _parent(by_id[parent])
+    missing = None if parent in by_id else parent
+    _, *below = lineage(records, id)
+    return Relatives(tuple(ancestors.values()), missing, tuple(node.record for node in below))
 
 
 class _Forest:

@@ -76,8 +76,10 @@ class StoredObservation:
         self, start: LogOffset = LogOffset(0), stop: LogOffset | None = None
     ) -> AsyncIterator[Event]:
         """Yield events up to the end, read while they are asked for."""
-        stop = within(stop, self.end)
-        async for batch in self._log.batches(start, stop, cancel=self._cancel):
+        # Without a limit, since damage behind the last event that is known must be met.
+        whole = stop is None and self.end == self._log.end
+        last = None if whole else within(stop, self.end)
+        async for batch in self._log.batches(start, last, cancel=self._cancel):
             for event in batch:
                 yield event
 

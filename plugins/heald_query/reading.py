@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
-from heald import Cancelled, CancelToken, HealdError, Scope
-from heald_persistence import StoredLog, session_persistence
+from heald import Cancelled, CancelToken, Scope
+from heald_persistence import Damage, StoredLog, session_persistence
 from heald_projection import Fold, Projections, Snapshot, projections
 from heald_projection_cache import Checkpoint, projection_cache
-from heald_query.contracts import Observation
+from heald_query.contracts import EventWindow, Observation
 from heald_query.corpus import Corpus
 from heald_query.errors import OffsetBeyondEnd
 from heald_query.observations import LiveObservation, StoredObservation, check
-from heald_session import LogOffset, Session, SessionId, SessionNotFound, session_store
+from heald_query.stored_sessions import StoredSessions
+from heald_query.windows import live_window, stored_window
+from heald_session import LogOffset, Session, SessionId, SessionNotFound, after, session_store
 
 
 class Reader:
     """Observes sessions; whatever it opens is let go on every path."""
 
-    def __init__(self, scope: Scope, corpus: Corpus) -> None:
+    def __init__(self, scope: Scope, corpus: Corpus, stored: StoredSessions) -> None:
         self._scope = scope
         self._corpus = corpus
+        self._stored = stored
 
     @asynccontextmanager
     async def observe(
@@ -34,14 +37,32 @@ class Reader:
     ) -> AsyncIterator[Observation]:
         """Read one session, from memory if it is live."""
         check(cancel)
-        store = self._scope.find(session_store)
-        session = store.get(id) if store is not None else None
-        if session is not None:
+        if (session := self._live(id)) is not None:
             yield await self._observe_live(session, keys, at, cancel)
             return
         async with await self._open(id, cancel) as log:
             check(cancel)
+            self._stored.learn(log.header, log.cut)
             yield await self._observe_stored(log, keys, at, cancel)
+
+    async def window(
+        self,
+        id: SessionId,  # noqa: A002
+        start: LogOffset,
+        stop: LogOffset,
+        types: Collection[str],
+        cancel: CancelToken | None,
+    ) -> EventWindow:
+        """Read some events of one session, from memory if it is live."""
+        check(cancel)
+        if (session := self._live(id)) is not None:
+            return await live_window(session, start, stop, types, cancel)
+        async with await self._open(id, cancel) as log:
+            return await stored_window(log, start, stop, types, cancel)
+
+    def _live(self, id: SessionId) -> Session | None:  # noqa: A002
+        store = self._scope.find(session_store)
+        return store.get(id) if store is not None else None
 
     async def _open(self, id: SessionId, cancel: CancelToken | None) -> StoredLog:  # noqa: A002
         persistence = self._scope.find(session_persistence)
@@ -83,17 +104,23 @@ class Reader:
         end = _end(log.header.id, at, log.end)
         if not keys:
             return StoredObservation(log, end, Snapshot(end - 1, {}), {}, cancel)
-        kept = await self._fitting(log, keys, end, cancel)
         service = self._scope.require(projections)
-        fold = service.fold(log.header, log.cut, keys, kept.states if kept is not None else ())
-        await _feed(fold, log, at, cancel)
+        fold = await self._from_checkpoint(service, log, keys, at, cancel)
+        if fold is None:
+            fold = service.fold(log.header, log.cut, keys)
+            await _feed(fold, log, fold.start, at, cancel)
         check(cancel)
         return StoredObservation(log, end, fold.snapshot(end), _states(fold, keys), cancel)
 
-    async def _fitting(
-        self, log: StoredLog, keys: Collection[str], end: LogOffset, cancel: CancelToken | None
-    ) -> Checkpoint | None:
-        """Return the checkpoint that the fold may start from; one the log belies is dropped."""
+    async def _from_checkpoint(
+        self,
+        service: Projections,
+        log: StoredLog,
+        keys: Collection[str],
+        at: LogOffset | None,
+        cancel: CancelToken | None,
+    ) -> Fold | None:
+        """Fold on from a checkpoint, if there is one that fits; one the log belies is dropped."""
         cache = self._scope.find(projection_cache)
         if cache is None:
             return None
@@ -103,12 +130,14 @@ class Reader:
             raise
         except Exception:  # noqa: BLE001 - a cache is optional, also while it fails
             return None
+        end = log.end if at is None else at
         if kept is None or not kept.states or end < kept.offset <= log.end:
             return None
-        if kept.offset > log.end or not await _follows(kept, log, cancel):
-            await cache.drop(log.header, kept)
-            return None
-        return kept
+        fold = service.fold(log.header, log.cut, keys, kept.states)
+        if kept.offset <= log.end and await _followed(kept, fold, log, at, cancel):
+            return fold
+        await cache.drop(log.header, kept)
+        return None
 
 
 def _end(id: SessionId, at: LogOffset | None, end: LogOffset) -> LogOffset:  # noqa: A002
@@ -130,28 +159,46 @@ def _at_its_end(
 
 
 async def _feed(
-    fold: Fold, log: StoredLog, at: LogOffset | None, cancel: CancelToken | None
+    fold: Fold,
+    log: StoredLog,
+    start: LogOffset,
+    at: LogOffset | None,
+    cancel: CancelToken | None,
 ) -> None:
     """Feed what comes before `at`; without it all there is, damage behind the last event too."""
     types = fold.event_types
-    if (types is not None and not types) or (at is not None and fold.start >= at):
+    if (types is not None and not types) or (at is not None and start >= at):
         return
-    async for batch in log.batches(fold.start, at, types=types, cancel=cancel):
+    async for batch in log.batches(start, at, types=types, cancel=cancel):
         for event in batch:
             fold.feed(event)
 
 
-async def _follows(kept: Checkpoint, log: StoredLog, cancel: CancelToken | None) -> bool:
+async def _followed(
+    kept: Checkpoint,
+    fold: Fold,
+    log: StoredLog,
+    at: LogOffset | None,
+    cancel: CancelToken | None,
+) -> bool:
+    """Feed what comes after a checkpoint, and say whether the log bears it out.
+
+    The block that has the checkpoint's last event is read once, for both.
+    """
+    damages: list[Damage] = []
     last = LogOffset(kept.offset - 1)
-    try:
-        async for batch in log.batches(last, kept.offset, cancel=cancel):
-            for event in batch:
-                return kept.follows(event)
-    except Cancelled:
-        raise
-    except HealdError:  # damaged there: what the keys need may be sound all the same
-        pass
-    return False
+    reading = log.batches(last, at, on_damage=damages.append, cancel=cancel)
+    async with aclosing(reading) as batches:  # type: ignore[type-var]
+        block = await anext(batches, None)  # Python cannot return an empty tuple from here
+    if not block or not kept.follows(block[0]):
+        return False
+    start = fold.start
+    if start == kept.offset and not damages:
+        for event in block[1:]:
+            fold.feed(event)
+        start = after(block[-1].seq)
+    await _feed(fold, log, start, at, cancel)
+    return True
 
 
 def _states(fold: Fold, keys: Collection[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import attrs
 
 from heald_persistence import Damage, LogChanged, SessionPersistence, StoredLog
 from heald_query.errors import OffsetBeyondEnd
+from heald_query.windows import items_of
 from heald_session import Event, LogOffset, SessionId
 
 _BETWEEN_LOOKS = 0.2
@@ -80,20 +81,11 @@ async def followed(
         await asyncio.sleep(_BETWEEN_LOOKS)
 
 
-async def _read(log: StoredLog, selection: Selection) -> AsyncIterator[Event | Damage]:
+def _read(log: StoredLog, selection: Selection) -> AsyncIterator[Event | Damage]:
     start, stop = selection.start, None
     if selection.limit is not None and not selection.types:
-        stop = LogOffset(min(log.end, start + selection.limit))
-    damages: list[Damage] = []
-    batches = log.batches(start, stop, types=selection.types or None, on_damage=damages.append)
-    async for batch in batches:
-        for damage in damages:
-            yield damage
-        damages.clear()
-        for event in batch:
-            yield event
-    for damage in damages:
-        yield damage
+        stop = LogOffset(start + selection.limit)
+    return items_of(log, start, stop, selection.types)
 
 
 async def _turns_are_over(log: StoredLog, start: LogOffset, *, before: bool) -> bool:

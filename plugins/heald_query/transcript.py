@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from heald import visible as shown
 from heald_persistence import Damage
 from heald_session import (
     AssistantMessage,
@@ -26,22 +28,27 @@ from heald_session import (
 
 _SUMMARY_LENGTH = 100
 _INDENT = " " * 8
-_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
-    ord("\t"): "\t",
-    ord("\n"): "\n",
-}
-"""Control characters are shown, not obeyed: a log holds what models and tools wrote."""
+_KEPT = re.compile("([\\t\\n\\u200d]+)")  # what joins pictures is harmless
 
 
 def local_time(milliseconds: int) -> str:
-    """Return a time as ISO 8601 in the local zone, to the second."""
-    moment = datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
-    return moment.astimezone().isoformat(timespec="seconds")
+    """Return a time as ISO 8601 in the local zone, to the second.
+
+    A log may come from a clock that was wrong: a time that no calendar has is shown as it is.
+    """
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, tz=UTC).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms"
+    return moment.isoformat(timespec="seconds")
 
 
 def visible(text: str) -> str:
-    """Return text whose control characters do nothing to a terminal."""
-    return text.translate(_VISIBLE)
+    """Return text that may have lines and tabs, and does nothing else to a terminal.
+
+    A log holds what models and tools wrote.
+    """
+    return "".join(part if _KEPT.match(part) else shown(part) for part in _KEPT.split(text))
 
 
 def lines_of(event: Event) -> Iterator[str]:

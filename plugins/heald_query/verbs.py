@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 
 import attrs
 import click
@@ -12,40 +15,98 @@ import msgspec
 from heald import Host
 from heald.verbs import host_verb, json_option, print_json, print_table
 from heald_persistence import Damage, session_persistence
-from heald_query.contracts import SessionRecord
+from heald_query.asked_types import TypesAsked
+from heald_query.columns import OBJECT_KEYS, cells_of, chosen, keys_of, object_of
+from heald_query.contracts import Order, Position, SessionFilter, SessionQuery, SessionRecord
+from heald_query.drawing import KEYS, line_of, object_of_node
 from heald_query.hookspecs import session_query
-from heald_query.lineage import Node, lineage
+from heald_query.lineage import lineage
+from heald_query.moments import Moment, since_option, typed_moment, typed_position
 from heald_query.naming import find_session, session_named
 from heald_query.pager import page
 from heald_query.showing import Selection, followed, shown
-from heald_query.transcript import lines_of, lines_of_damage, local_time, visible
-from heald_session import Event, LogOffset
+from heald_query.states import values_at
+from heald_query.transcript import lines_of, lines_of_damage, visible
+from heald_session import Event, LogOffset, Seq, SessionId
 
-_KEYS = ("agentPreset", "title", "sessionStats")
-_TREE_KEYS = ("title", "subagent")
 _COUNT = click.IntRange(min=0)
-_DRAWN = 20
-"""How many levels of a tree are drawn as such; deeper ones say their depth."""
+_ORDERS: dict[str, Order] = {"created": "-created", "oldest": "created", "activity": "-activity"}
+_AT_ONCE = 50
+"""How many sessions people are shown who do not say how many."""
 
 _NOTHING = 'No sessions yet; `heald run "TASK"` makes one.'
 
 
 @click.command("list")
 @click.option("--all", "everything", is_flag=True, help="Show the sessions of subagents too.")
+@click.option("--cwd", type=click.Path(path_type=Path), metavar="DIR", help="Only in or below it.")
+@click.option("--preset", metavar="ID", help="Only those that run this preset.")
+@click.option("--parent", metavar="SESSION", help="Only what came of this one, subagents too.")
+@since_option
+@click.option("--until", metavar="WHEN", callback=typed_moment, help="Only those before then.")
+@click.option("--order", type=click.Choice([*_ORDERS]), default="created", show_default=True)
+@click.option("--columns", metavar="NAME[,NAME...]", help="What to show, in which order.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most so many.")
+@click.option("--after", metavar="POSITION", callback=typed_position, help="Go on after this one.")
 @json_option
 @host_verb
-async def list_sessions(host: Host, *, everything: bool, as_json: bool) -> None:
-    """List sessions, newest first."""
-    query = host.scope.require(session_query)
-    records = sorted(await query.list_sessions(keys=_KEYS), key=_newest_first)
-    shown = [record for record in records if everything or not _is_subagent(record)]
+async def list_sessions(
+    host: Host,
+    *,
+    everything: bool,
+    cwd: Path | None,
+    preset: str | None,
+    parent: str | None,
+    since: Moment | None,
+    until: Moment | None,
+    order: str,
+    columns: str | None,
+    limit: int | None,
+    after: Position | None,
+    as_json: bool,
+) -> None:
+    """List sessions, newest first.
+
+    People are shown 50 at once, and told how to see the next. With --order oldest the first comes
+    first, with activity the one in which something happened last. --since and --until are about
+    when a session was created.
+    """
+    if order == "activity" and after is not None:
+        raise click.UsageError("--after needs an order that does not change; activity does")
+    if columns is not None and as_json:
+        raise click.UsageError("--columns is for people; with --json there is everything")
+    shown_columns = chosen(columns)
+    query, now = host.scope.require(session_query), host.now()
+    where = SessionFilter(
+        subagents=None if everything or parent is not None else False,
+        parent_session=None if parent is None else await _parent_named(query, parent),
+        cwd=None if cwd is None else _whole(cwd),
+        preset=preset,
+        created_from=None if since is None else since(now),
+        created_before=None if until is None else until(now),
+    )
+    most = limit or (None if as_json else _AT_ONCE)
+    records = await query.list_sessions(
+        where,
+        order=_ORDERS[order],
+        limit=None if most is None else most + 1,
+        after=after,
+        keys=OBJECT_KEYS if as_json else keys_of(shown_columns),
+    )
+    found = records[:most]
     if as_json:
-        print_json([_object(record) for record in shown])
+        print_json([object_of(record) for record in found])
         return
-    _print_records(shown, hidden=len(records) - len(shown))
-    for record in shown:
+    rows = [cells_of(record, shown_columns) for record in found if record.header is not None]
+    if rows:
+        print_table(tuple(shown_columns), rows)
+    elif not found:
+        click.echo(await _why_nothing(query, where, after))
+    for record in found:
         if record.problem is not None:
             click.echo(visible(f"{record.id}: {record.problem}"), err=True)
+    if len(records) > len(found):
+        click.echo(_there_are_more(found, order), err=True)
 
 
 @click.command("show")
@@ -56,6 +117,8 @@ async def list_sessions(host: Host, *, everything: bool, as_json: bool) -> None:
 @click.option("--tail", type=_COUNT, metavar="N", help="Show the last N events.")
 @click.option("--follow", is_flag=True, help="Go on with what is written later, until Ctrl-C.")
 @click.option("--until-turn-end", is_flag=True, help="Follow until no turn is open.")
+@click.option("--projection", multiple=True, metavar="KEY", help="Show this instead of events.")
+@click.option("--at", type=_COUNT, metavar="SEQ", help="As it was just after this event.")
 @json_option
 @host_verb
 async def show_session(
@@ -68,33 +131,42 @@ async def show_session(
     tail: int | None,
     follow: bool,
     until_turn_end: bool,
+    projection: tuple[str, ...],
+    at: int | None,
     as_json: bool,
 ) -> int:
-    """Show a session's log.
+    """Show a session's log, or with --projection what is made of it.
 
     SESSION is an id, or the beginning of one as long as only one fits. A session may be shown and
     followed while another process writes it. What is damaged is shown as a gap, and the exit code
     is then 1. With --json the events are an array; with --follow one object a line.
     """
     following = follow or until_turn_end
+    events_asked = bool(types or following) or any(n is not None for n in (start, limit, tail))
     if tail is not None and (start is not None or limit is not None):
         raise click.UsageError("--tail cannot be combined with --from or --limit")
     if limit is not None and following:
         raise click.UsageError("--limit cannot be combined with --follow")
+    if projection and events_asked:
+        raise click.UsageError("--projection is shown instead of events; only --at goes with it")
+    if at is not None and not projection:
+        raise click.UsageError("--at needs --projection: events are chosen by --from")
+    id_ = await find_session(host.scope.require(session_query), session)
+    if projection:
+        return await _show_projections(host, id_, projection, at, as_json=as_json)
+    asked = TypesAsked(name for option in types for name in option.split(",") if name)
     selection = Selection(
-        start=LogOffset(start or 0),
-        limit=limit,
-        tail=tail,
-        types=frozenset(name for option in types for name in option.split(",") if name),
+        start=LogOffset(start or 0), limit=limit, tail=tail, types=frozenset(asked.names)
     )
     storage = host.scope.require(session_persistence)
-    id_ = await find_session(host.scope.require(session_query), session)
     if following:
-        later = followed(storage, id_, selection, until_turn_end=until_turn_end)
+        later = asked.noting(followed(storage, id_, selection, until_turn_end=until_turn_end))
         damaged = await _print(later, _json_line if as_json else _text)
     else:
         async with await storage.read(id_) as log:
-            damaged = await _print_once(shown(log, selection), as_json=as_json)
+            damaged = await _print_once(asked.noting(shown(log, selection)), as_json=as_json)
+    for hint in asked.hints(host):
+        click.echo(visible(hint), err=True)
     if damaged:
         click.echo(f"{id_} is damaged: `heald sessions verify {id_}` says how", err=True)
     return 1 if damaged else 0
@@ -110,16 +182,65 @@ async def show_tree(host: Host, session: str | None, *, as_json: bool) -> None:
     With SESSION, an id or the beginning of one, show that one and what came of it. A session whose
     parent is not here stands at the top and names it.
     """
-    records = await host.scope.require(session_query).list_sessions(keys=_TREE_KEYS)
+    records = await host.scope.require(session_query).list_sessions(keys=KEYS)
     top = None if session is None else session_named(session, [record.id for record in records])
     nodes = lineage(records, top)
     if as_json:
-        print_json([_node_object(node) for node in nodes])
+        print_json([object_of_node(node) for node in nodes])
         return
     for node in nodes:
-        click.echo(visible(_node_line(node)))
+        click.echo(visible(line_of(node)))
     if not nodes:
         click.echo(_NOTHING)
+
+
+def _whole(path: Path) -> str:
+    """Return a directory's name as sessions have it."""
+    return str(path.expanduser().resolve())
+
+
+async def _parent_named(query: SessionQuery, given: str) -> SessionId:
+    """Return the session that is meant, which may be gone while what came of it is here."""
+    records = await query.list_sessions()
+    ids = {record.id for record in records}
+    named = {record.header.parent_session for record in records if record.header is not None}
+    return session_named(given, ids | {id_ for id_ in named if id_ is not None})
+
+
+async def _why_nothing(query: SessionQuery, where: SessionFilter, after: Position | None) -> str:
+    if after is not None and await query.list_sessions(where, limit=1):
+        return "No session comes after that one."
+    hidden = len(await query.list_sessions(attrs.evolve(where, subagents=True)))
+    if where.subagents is False and hidden:
+        return f"No sessions but {hidden} of subagents; `--all` shows them."
+    return _NOTHING if not await query.list_sessions(limit=1) else "No session fits."
+
+
+def _there_are_more(found: Sequence[SessionRecord], order: str) -> str:
+    if order == "activity":
+        return "There are more; a higher --limit shows them."
+    return visible(f"There are more; add `--after {shlex.quote(str(found[-1].position))}`.")
+
+
+async def _show_projections(
+    host: Host,
+    id: SessionId,  # noqa: A002
+    keys: Sequence[str],
+    at: int | None,
+    *,
+    as_json: bool,
+) -> int:
+    end, values = await values_at(host, id, keys, None if at is None else Seq(at))
+    if as_json:
+        print_json({"id": id, "as_of_seq": end - 1, "values": values})
+        return 0
+    for key, value in values.items():
+        click.echo(f"{key}: {_pretty(value)}")
+    return 0
+
+
+def _pretty(value: object) -> str:
+    return visible(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 async def _print_once(items: AsyncIterator[Event | Damage], *, as_json: bool) -> bool:
@@ -161,86 +282,3 @@ def _json_line(item: Event | Damage) -> str:
         return msgspec.json.encode(item).decode()
     facts = attrs.asdict(item, filter=attrs.filters.exclude("types"))
     return msgspec.json.encode({"damage": facts}).decode()
-
-
-def _node_line(node: Node) -> str:
-    record = node.record
-    values = record.projections.values if record.projections is not None else {}
-    cells: list[str | None] = [record.id, node.relation]
-    if identity := values.get("subagent"):
-        cells.append(identity.get("label"))
-    if title := values.get("title"):
-        cells.append(title["text"])
-    cells.append(node.remark or record.problem)
-    depth = f"[{node.depth}] " if node.depth > _DRAWN else ""
-    return "  " * min(node.depth, _DRAWN) + depth + "  ".join(filter(None, cells))
-
-
-def _node_object(node: Node) -> dict[str, object]:
-    header = node.record.header
-    values = node.record.projections.values if node.record.projections is not None else {}
-    return {
-        "id": node.record.id,
-        "parent_session": header.parent_session if header is not None else None,
-        "depth": node.depth,
-        "relation": node.relation,
-        "created_at": header.created_at if header is not None else None,
-        "title": (values.get("title") or {}).get("text"),
-        "label": (values.get("subagent") or {}).get("label"),
-        "remark": node.remark,
-        "problem": node.record.problem,
-    }
-
-
-def _newest_first(record: SessionRecord) -> tuple[bool, int, str]:
-    header = record.header
-    return (header is None, 0 if header is None else -header.created_at, record.id)
-
-
-def _is_subagent(record: SessionRecord) -> bool:
-    return record.header is not None and record.header.origin == "subagent"
-
-
-def _print_records(shown: Sequence[SessionRecord], *, hidden: int) -> None:
-    rows = [_row(record) for record in shown if record.header is not None]
-    if rows:
-        print_table(("id", "created", "kept", "preset", "turns", "title", "cwd"), rows)
-    elif hidden:
-        click.echo(f"No sessions but {hidden} of subagents; `--all` shows them.")
-    elif not shown:
-        click.echo(_NOTHING)
-
-
-def _row(record: SessionRecord) -> tuple[object, ...]:
-    header = record.header
-    values = record.projections.values if record.projections is not None else {}
-    stats, title = values.get("sessionStats"), values.get("title")
-    cells = (
-        record.id,
-        local_time(header.created_at) if header is not None else None,
-        "live" if record.live else "stored",
-        values.get("agentPreset"),
-        stats["turns"] if stats is not None else None,
-        title["text"] if title is not None else None,
-        header.cwd if header is not None else None,
-    )
-    return tuple(visible(cell) if isinstance(cell, str) else cell for cell in cells)
-
-
-def _object(record: SessionRecord) -> dict[str, object]:
-    header, projections = record.header, record.projections
-    return {
-        "id": record.id,
-        "created_at": header.created_at if header is not None else None,
-        "cwd": header.cwd if header is not None else None,
-        "parent_session": header.parent_session if header is not None else None,
-        "origin": header.origin if header is not None else None,
-        "delegation_depth": header.delegation_depth if header is not None else None,
-        "agent_preset": header.agent_preset if header is not None else None,
-        "live": record.live,
-        "stored": record.stored,
-        "problem": record.problem,
-        "projections": None
-        if projections is None
-        else {"as_of_seq": projections.as_of_seq, "values": projections.values},
-    }

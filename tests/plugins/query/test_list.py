@@ -176,7 +176,7 @@ async def test_a_cache_that_fails_costs_the_values_only(
             raise RuntimeError("broken")
 
         cache = host.scope.require(projection_cache)
-        monkeypatch.setattr(type(cache), "cached_snapshot", fail)
+        monkeypatch.setattr(type(cache), "cached_snapshots", fail)
         monkeypatch.setattr(type(cache), "checkpoint", fail)
         [record] = await query_of(host).list_sessions(keys=["title"])
         assert record.projections is None
@@ -193,16 +193,16 @@ async def test_a_session_that_closes_while_storage_is_listed_is_not_lost(
         store = host.scope.require(session_store)
         session = await store.create(cwd=None, id=SessionId("one"))
         kind = type(host.scope.require(session_persistence))
-        listed = kind.list
+        survey = kind.survey
 
-        async def list_then_close(self: Any, **given: Any) -> Any:
-            found = await listed(self, **given)
+        async def survey_then_close(self: Any, *known: Any, **given: Any) -> Any:
+            found = await survey(self, *known, **given)
             if session.end == 0:
                 session.append("turn/start", {"turn": 1})
                 await store.dispose(session)
             return found
 
-        monkeypatch.setattr(kind, "list", list_then_close)
+        monkeypatch.setattr(kind, "survey", survey_then_close)
         [record] = await query_of(host).list_sessions()
         assert (record.id, record.live, record.stored) == ("one", False, True)
 

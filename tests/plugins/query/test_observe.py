@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from heald import Cancelled, CancelToken, Host, NoConfig, Plugin, ServiceAbsent, implements
-from heald_persistence import SessionDamaged, session_persistence
+from heald_persistence import Damage, SessionDamaged, session_persistence
 from heald_projection import ProjectionFaulted, Snapshot, Unit, units
 from heald_projection_cache import projection_cache
 from heald_query import OffsetBeyondEnd, SessionQuery, session_query
@@ -232,6 +232,47 @@ async def test_a_damaged_log_says_so_and_is_let_go(
         with pytest.raises(SessionDamaged):
             async with query_of(host).observe_session(ONE, KEYS):
                 pass
+        assert logs == []
+
+
+async def sealed_session(host: Host) -> None:
+    """Store a session that is long enough to be sealed whole, so that its tail is empty."""
+    session = await live_session(host)
+    session.append("user/message", {"id": "long", "text": "y" * 100_000}, surface=APPEND)
+    await host.scope.require(session_store).dispose(session)
+
+
+async def test_a_checkpoint_does_not_hide_that_the_log_before_it_is_lost(
+    open_rows: OpenHost, open_logs: Callable[[Host], list[object]], heald_home: Path
+) -> None:
+    async with open_rows() as host:
+        await sealed_session(host)
+        logs = open_logs(host)
+        log = heald_home / "sessions" / "one" / "log.jsonl.zst"
+        log.write_bytes(log.read_bytes()[:-20] + b"y" * 20)
+        with pytest.raises(SessionDamaged):
+            async with query_of(host).observe_session(ONE, KEYS):
+                pass
+        assert logs == []
+
+
+async def test_a_log_whose_end_is_not_known_any_more_is_damaged_for_every_read(
+    open_rows: OpenHost, open_logs: Callable[[Host], list[object]], heald_home: Path
+) -> None:
+    async with open_rows() as host:
+        await sealed_session(host)
+        logs = open_logs(host)
+        (heald_home / "sessions" / "one" / "tail.jsonl").write_bytes(b"no header\n")
+        with pytest.raises(SessionDamaged):  # whatever a checkpoint says
+            async with query_of(host).observe_session(ONE, KEYS):
+                pass
+        async with query_of(host).observe_session(ONE) as observed:
+            with pytest.raises(SessionDamaged):
+                assert [event async for event in observed.events()]
+        window = await query_of(host).read_window(ONE, LogOffset(0), LogOffset(9))
+        *events, damage = window.items
+        assert [event.seq for event in events if isinstance(event, Event)] == [*range(7)]
+        assert isinstance(damage, Damage)
         assert logs == []
 
 

@@ -12,13 +12,27 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
+from click.testing import CliRunner, Result
 
-from heald import Row
+from heald import HealdError, Row
 from heald.testing import HostFactory
+from heald.verbs import Invocation
 from heald_persistence import session_persistence
-from heald_session import APPEND, Event, Header, LogOffset, Seq, SessionId, session_store
+from heald_query.transcript import visible
+from heald_query.verbs import list_sessions, show_session
+from heald_session import (
+    APPEND,
+    Event,
+    Header,
+    LogOffset,
+    Seq,
+    SessionId,
+    SessionNotFound,
+    session_store,
+)
 
 ROWS = [
     Row(id=name, plugin=name)
@@ -97,6 +111,7 @@ def test_programs_get_an_array_of_objects(home: Path) -> None:
     assert 1_700_000_000_000 <= created < 1_700_000_060_000
     assert last == {
         "id": "aa-first",
+        "position": f"{created}.aa-first",
         "cwd": "/loom",
         "parent_session": None,
         "origin": None,
@@ -108,7 +123,7 @@ def test_programs_get_an_array_of_objects(home: Path) -> None:
     }
     assert projections["as_of_seq"] == 4
     assert projections["values"]["title"] == {"text": "Count"}
-    assert projections["values"]["sessionStats"]["input_tokens"] == 12
+    assert projections["values"]["sessionStats"]["turns"] == 1
     every = json.loads(run(home, "sessions", "list", "--all", "--json").stdout)
     assert every[0]["parent_session"] == "aa-first"
     assert every[0]["origin"] == "subagent"
@@ -360,3 +375,163 @@ def test_a_log_whose_header_is_damaged_says_so(home: Path) -> None:
     done = run(home, "sessions", "show", "ab-second")
     assert (done.returncode, done.stdout) == (1, "")
     assert "SESSION_DAMAGED" in done.stderr
+
+
+def invoked(home: Path, command: click.Command, *words: str) -> Result:
+    """Run a verb in this process, which is quicker where it is run many times."""
+    return CliRunner().invoke(command, words, obj=Invocation(named_home=home))
+
+
+def listed(home: Path, *words: str) -> list[str]:
+    done = invoked(home, list_sessions, *words)
+    assert done.exit_code == 0, done.stderr
+    return [line.split()[0] for line in done.stdout.splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("--cwd /loom", ["aa-first"]),
+        ("--cwd / --all", ["child", "ab-second", "aa-first"]),
+        ("--preset standard", ["aa-first"]),
+        ("--parent aa", ["child"]),
+        ("--order oldest --all", ["aa-first", "ab-second", "child"]),
+        ("--since 2023-11-14 --until 2023-11-15T00:00", ["ab-second", "aa-first"]),
+        ("--order activity", ["ab-second", "aa-first"]),
+    ],
+)
+def test_a_list_takes_filters_and_orders(home: Path, words: str, wanted: list[str]) -> None:
+    assert listed(home, *words.split()) == wanted
+
+
+@pytest.mark.parametrize("words", ["--until 2001-01-01", "--since 1h", "--cwd /nowhere"])
+def test_a_list_that_fits_nothing_says_so(home: Path, words: str) -> None:
+    done = invoked(home, list_sessions, *words.split())
+    assert (done.exit_code, done.stdout) == (0, "No session fits.\n")
+    assert json.loads(invoked(home, list_sessions, "--json", *words.split()).stdout) == []
+
+
+def test_a_list_of_subagents_alone_says_how_many_there_are(home: Path) -> None:
+    done = invoked(
+        home,
+        list_sessions,
+        "--since",
+        "2023-11-14",
+        "--cwd",
+        "/loom",
+        "--until",
+        "2023-11-14T22:13:28",
+    )
+    assert "aa-first" in done.stdout
+    (home / "sessions" / "aa-first" / "session.json").unlink()
+    done = invoked(home, list_sessions, "--cwd", "/loom")
+    assert done.stdout == "No sessions but 1 of subagents; `--all` shows them.\n"
+
+
+def test_pages_of_a_list_follow_one_another(home: Path) -> None:
+    seen, words = [], ["--all", "--limit", "1"]
+    while words:
+        done = invoked(home, list_sessions, *words)
+        seen += [line.split()[0] for line in done.stdout.splitlines()[1:]]
+        place = done.stderr.partition("add `--after ")[2].partition("`")[0]
+        words = ["--all", "--limit", "1", "--after", place] if place else []
+    assert seen == ["child", "ab-second", "aa-first"]
+    found = json.loads(invoked(home, list_sessions, "--json", "--limit", "1").stdout)
+    assert [one["id"] for one in found] == ["ab-second"]
+    done = invoked(home, list_sessions, "--order", "activity", "--limit", "1")
+    assert "--limit" in done.stderr
+
+
+def test_people_choose_the_columns(home: Path) -> None:
+    columns = "title,id,parent,origin,depth,prompt"
+    done = invoked(home, list_sessions, "--all", "--columns", columns)
+    head, child, *_ = done.stdout.splitlines()
+    assert head.split() == ["title", "id", "parent", "origin", "depth", "prompt"]
+    assert child.split() == ["-", "child", "aa-first", "subagent", "1", "-"]
+    done = invoked(home, list_sessions, "--columns", "id,active")
+    assert done.stdout.splitlines()[1].split()[1].startswith("2023-11-14T22:13:2")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--columns id,nam", ["'nam'", "active", "cwd", "id", "title", "turns"]),
+        ("--since yesterday", ["2026-07-01", "2h"]),
+        ("--after x", ["position"]),
+        ("--order activity --after 1.a", ["--after"]),
+        ("--json --columns id", ["--json"]),
+        ("--limit 0", ["--limit"]),
+    ],
+)
+def test_a_list_refuses_what_it_cannot_do(home: Path, words: str, says: list[str]) -> None:
+    done = invoked(home, list_sessions, *words.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert all(word in done.stderr for word in says)
+
+
+def test_an_unknown_parent_is_not_found_and_one_that_is_gone_still_has_children(home: Path) -> None:
+    assert isinstance(invoked(home, list_sessions, "--parent", "nobody").exception, SessionNotFound)
+    run(home, "sessions", "delete", "aa-first")
+    assert listed(home, "--parent", "aa-first") == ["child"]
+
+
+def test_show_tells_a_projection_just_after_an_event(home: Path) -> None:
+    done = invoked(home, show_session, "aa", "--projection", "title")
+    assert (done.exit_code, done.stdout.split()) == (0, ["title:", "{", '"text":', '"Count"', "}"])
+    words = ("--projection", "title", "--projection", "sessionStats", "--json")
+    for at, title in (("0", None), ("1", {"text": "Count"})):
+        found = json.loads(invoked(home, show_session, "aa", "--at", at, *words).stdout)
+        assert (found["id"], found["as_of_seq"]) == ("aa-first", int(at))
+        assert found["values"]["title"] == title
+        assert found["values"]["sessionStats"]["turns"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ("--projection titel", 1, ["'titel'", "title", "sessionStats"]),
+        ("--projection title --at 5", 1, ["no event 5", "its last is 4"]),
+        ("--projection title --tail 1", 2, ["--projection"]),
+        ("--at 1", 2, ["--projection"]),
+    ],
+)
+def test_show_says_which_projections_and_events_there_are(
+    home: Path, words: str, code: int, says: list[str]
+) -> None:
+    done = invoked(home, show_session, "aa", *words.split())
+    assert (done.exit_code, done.stdout) == (code, "")
+    told = str(done.exception) if isinstance(done.exception, HealdError) else done.stderr
+    assert all(word in told for word in says)
+
+
+def test_a_misspelt_type_is_told_from_one_that_does_not_occur(home: Path) -> None:
+    done = invoked(home, show_session, "aa", "--types", "user/mesage")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "did you mean 'user/message'" in done.stderr
+    done = invoked(home, show_session, "aa", "--types", "session/renamed,turn/start")
+    assert ([line[:5].strip() for line in done.stdout.splitlines()], done.stderr) == (["0"], "")
+
+
+async def test_a_foreign_type_that_occurs_is_shown_without_a_word(
+    heald_host: HostFactory, heald_home: Path
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        storage = host.scope.require(session_persistence)
+        header = Header(version=1, id=SessionId("one"), log_id="one", created_at=1)
+        writer = await storage.create(header, LogOffset(0))
+        writer.append([Event(Seq(0), "acme/note", 1, msgspec.Raw(b"{}"))])
+        await writer.close()
+    done = await asyncio.to_thread(
+        run, heald_home, "sessions", "show", "one", "--types", "acme/note"
+    )
+    assert (seqs(done), done.stderr) == ([0], "")
+
+
+def test_a_page_behind_the_last_session_says_so(home: Path) -> None:
+    shown = json.loads(invoked(home, list_sessions, "--json").stdout)
+    done = invoked(home, list_sessions, "--after", shown[-1]["position"])
+    assert (done.exit_code, done.stdout) == (0, "No session comes after that one.\n")
+
+
+def test_what_could_reorder_a_line_is_shown_and_joined_pictures_stay_whole() -> None:
+    assert visible("a\u202eb\x1b[2J\tc\n👩\u200d🚀") == "a\\u202eb\\x1b[2J\tc\n👩\u200d🚀"
