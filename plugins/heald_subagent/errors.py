@@ -99,3 +99,14 @@ class SubagentLimit(HealdError):
         ids = f" ({', '.join(self.blocking)})" if self.blocking else ""
         advice = "do the work here" if self.limit == "depth" else "wait for one of them to finish"
         return f"the {self.limit} limit of {self.allowed} subagents is reached{ids}; {advice}"
+
+
+@attrs.define
+class SessionNotSubagent(HealdError, LookupError):
+    """A session was asked for as a subagent, and no agent delegated to it."""
+
+    code = "SESSION_NOT_SUBAGENT"
+    id: str
+
+    def message(self) -> str:
+        return f"session {self.id!r} is no subagent; `heald sessions show {self.id}` shows it"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from heald import HealdError, Host
-from heald.verbs import host_verb, json_option, print_json, visible
+from heald import HealdError, Host, visible
+from heald.verbs import host_verb, json_option, print_json
 from heald_persistence import session_persistence
 from heald_query import session_named, session_query
 from heald_session import SessionId, session_store

@@ -98,8 +98,8 @@ async def test_every_event_has_the_type_that_means_the_same(host: Host, kept: An
 
 async def test_projections_have_the_same_values(host: Host, kept: Any) -> None:
     for id_, expected in EXPECTED.items():
-        keys = ("subagent", "subagentTiming", "agentPreset", "sessionStats", "title")
-        found = await kept(host).fold(id_, *keys)
+        told_here = ("sessionStats", "tokenUsage", "title")
+        found = await kept(host).fold(id_, "subagent", "subagentTiming", "agentPreset", *told_here)
         told = expected["restored"]["values"]
         assert found["subagent"] == told["subagent"]
         assert found["subagentTiming"] == {"settled_ms": told["subagentTiming"]["settledMs"]}
@@ -108,7 +108,9 @@ async def test_projections_have_the_same_values(host: Host, kept: Any) -> None:
         assert stats["turns"] == types["turn/start"]
         assert stats["steps"] == types["step/start"]
         assert sum(stats["tools"].values()) == types.get("tool/call", 0)
-        assert stats["output_tokens"] > 0
+        tokens = found["tokenUsage"]
+        assert tokens["output_tokens"] > 0
+        assert set(tokens["models"]) == {"deepseek-official:deepseek-v4-flash"}
         _, _, events = await kept(host).stored(id_)
         titles = [event.data["title"] for event in events if event.type == "session/renamed"]
         assert found["title"] == {"text": titles[-1]}
