@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heald.cancel import CancelToken
+    from heald.comparing import FieldChange, RowChange, differences
     from heald.composition import Composition
     from heald.discovery import Discovery
     from heald.documents import Layer, read_layer
+    from heald.editing import edit_toml
     from heald.errors import (
         Cancelled,
         CompositionError,
         DataFileMissing,
+        FileUnwritable,
         HealdError,
         HomeInvalid,
         HookSpecError,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
         did_you_mean,
     )
     from heald.faults import FailedRow, Fault, FaultCode
+    from heald.home_settings import clear_setting, write_setting
     from heald.hooks import (
         AsyncObserve,
         Collect,
@@ -61,13 +65,16 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "cancel": ("CancelToken",),
+    "comparing": ("FieldChange", "RowChange", "differences"),
     "composition": ("Composition",),
     "discovery": ("Discovery",),
     "documents": ("Layer", "read_layer"),
+    "editing": ("edit_toml",),
     "errors": (
         "Cancelled",
         "CompositionError",
         "DataFileMissing",
+        "FileUnwritable",
         "HealdError",
         "HomeInvalid",
         "HookSpecError",
@@ -82,6 +89,7 @@ _MODULES = {
         "did_you_mean",
     ),
     "faults": ("FailedRow", "Fault", "FaultCode"),
+    "home_settings": ("clear_setting", "write_setting"),
     "hooks": (
         "AsyncObserve",
         "Collect",
@@ -128,6 +136,8 @@ __all__ = [
     "FailedRow",
     "Fault",
     "FaultCode",
+    "FieldChange",
+    "FileUnwritable",
     "HealdError",
     "HomeInvalid",
     "HookSpecError",
@@ -142,6 +152,7 @@ __all__ = [
     "Plugin",
     "Provide",
     "Row",
+    "RowChange",
     "RowContext",
     "RowOrigin",
     "RowsFailed",
@@ -154,9 +165,12 @@ __all__ = [
     "Vocabulary",
     "VocabularyConflict",
     "Wrap",
+    "clear_setting",
     "collect",
     "declare",
     "did_you_mean",
+    "differences",
+    "edit_toml",
     "home_directory",
     "host_closing",
     "implements",
@@ -168,6 +182,7 @@ __all__ = [
     "stack",
     "visible",
     "wrap",
+    "write_setting",
 ]
 
 

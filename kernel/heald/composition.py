@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heald.errors import RowsFailed, ScopeClosed
@@ -32,10 +33,18 @@ class Composition:
     Hooks of a row appear after its `start` returned and vanish before its `stop` begins.
     """
 
-    def __init__(self, name: str, host: Host, parent: Composition | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        host: Host,
+        parent: Composition | None = None,
+        directories: tuple[Path, ...] = (),
+    ) -> None:
         self.name = name
         self.host = host
         self.parent = parent
+        self.directories = directories
+        """What its rows may find files in that were brought along with them, nearest first."""
         self.plan = Plan()
         self.mounted: tuple[MountedRow, ...] = ()
         """Running rows in row order, which is the order of everything they contribute."""
@@ -62,6 +71,11 @@ class Composition:
     def closed(self) -> bool:
         """Whether the composition is stopping or has stopped."""
         return self._closing is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row that is meant to run does."""
+        return len(self.mounted) == len(self.plan.rows) and not self.plan.failed
 
     def all_failed(self) -> Iterator[FailedRow]:
         """Yield failed rows of this composition and of its parents."""

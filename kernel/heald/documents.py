@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,8 @@ from heald.rows import id_fault
 
 MAX_BYTES = 1_048_576
 """Far above any document that a person writes, and far below what would be slow to read."""
+_USUAL_BYTES = 16_384
+"""Asked for first: a buffer for the most there may be costs more than reading what there is."""
 MAX_DEPTH = 64
 """Tables and arrays inside one another; everything that walks them may recurse."""
 
@@ -43,6 +47,8 @@ class Layer:
     rows: Sequence[Mapping[str, Any]] = ()
     patches: Sequence[Mapping[str, Any]] = ()
     extra: Mapping[str, Any] = attrs.field(factory=dict)
+    content: bytes = attrs.field(default=b"", repr=False)
+    """The file that it was read from, if it was."""
 
 
 def read_layer(path: Path, *, keys: Collection[str] = (), name: str | None = None) -> Layer:
@@ -52,7 +58,15 @@ def read_layer(path: Path, *, keys: Collection[str] = (), name: str | None = Non
     is not known, a row or patch of the wrong form.
     """
     label = name or str(path)
-    data = _parse(_read(path, label), label)
+    return parse_layer(_read(path, label), label, keys=keys)
+
+
+def parse_layer(content: bytes, label: str, *, keys: Collection[str] = ()) -> Layer:
+    """Make a layer of a document's bytes; `label` is what its origin is called.
+
+    Raises `CompositionError` as `read_layer` does.
+    """
+    data = _parse(content, label)
     faults = list(_unknown_keys(data, ("rows", "patch", *keys), label, None))
     rows = _tables(data, "rows", label, faults)
     patches = _tables(data, "patch", label, faults)
@@ -64,18 +78,35 @@ def read_layer(path: Path, *, keys: Collection[str] = (), name: str | None = Non
         faults += _patch_faults(patch, label)
     if faults:
         raise CompositionError(tuple(faults))
-    return Layer(label, rows, patches, {key: data[key] for key in keys if key in data})
+    extra = {key: data[key] for key in keys if key in data}
+    return Layer(label, rows, patches, extra, content)
 
 
 def _read(path: Path, label: str) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not (stat.S_ISREG(os.fstat(file.fileno()).st_mode) or _is_given(path)):
+                raise _invalid("LAYER_UNREADABLE", "is not an ordinary file", label)
+            content = file.read(_USUAL_BYTES)
+            if len(content) == _USUAL_BYTES:
+                content += file.read(MAX_BYTES + 1 - _USUAL_BYTES)
     except OSError as error:
         raise _invalid("LAYER_UNREADABLE", f"cannot be read: {error.strerror}", label) from error
     if len(content) > MAX_BYTES:
         raise _invalid("LAYER_UNREADABLE", f"is larger than {MAX_BYTES} bytes", label)
     return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes would otherwise hold its reader for ever."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _is_given(path: Path) -> bool:
+    """Say whether a path names something that the caller of the program has opened for it."""
+    return path.is_relative_to("/dev")
 
 
 def _parse(content: bytes, label: str) -> dict[str, Any]:

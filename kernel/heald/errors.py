@@ -218,6 +218,19 @@ class OutputFailed(HealdError):
 
 
 @attrs.define
+class FileUnwritable(HealdError, OSError):
+    """A file of the person's cannot be written; it is as it was."""
+
+    code: ClassVar[str] = "FILE_UNWRITABLE"
+    path: str
+    reason: str
+
+    def message(self) -> str:
+        """Give the reason."""
+        return f"{self.path} cannot be written: {self.reason}"
+
+
+@attrs.define
 class HomeInvalid(HealdError):
     """The directory where everything lives cannot be one."""
 

@@ -19,10 +19,10 @@ from heald.documents import Layer
 from heald.errors import CompositionError, describe
 from heald.faults import Fault
 from heald.hooks import Declare
-from heald.layers import stack
+from heald.layers import Stack, stack
 from heald.lifecycle import host_closing
 from heald.planned import Plan
-from heald.planning import Below, plan
+from heald.planning import Below, Declarations, configure, declarations, plan
 from heald.profiles import home_directory, read_profile, usable_home
 from heald.rows import Row
 from heald.scope import Scope
@@ -47,6 +47,11 @@ class Host:
     discovery: Discovery
     env: Mapping[str, str] = attrs.field(repr=False)
     deadlines: Deadlines
+    recompose: Callable[[], Stack] = attrs.field(repr=False)
+    """Reads what the host was composed from anew, and returns the rows it comes to now.
+
+    What runs stays as it is. It blocks, and raises what `open_host` would.
+    """
     now: Callable[[], int] = now_ms
     """The one place time comes from: integer milliseconds since the epoch."""
     revision: int = attrs.field(default=0, init=False)
@@ -57,6 +62,7 @@ class Host:
     _vocabularies: dict[Declare[Any], tuple[int, Vocabulary[Any]]] = attrs.field(
         factory=dict, init=False, repr=False
     )
+    _declared: tuple[int, Declarations] | None = attrs.field(default=None, init=False, repr=False)
     _told: set[str] = attrs.field(factory=set, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -106,13 +112,33 @@ class Host:
             _logger.warning("plugin %s: its vocabulary is absent: %s", plugin, reason)
         self._told.add(plugin)
 
-    async def mount(self, name: str, rows: Sequence[Row]) -> Composition:
+    def reread(self, row: str) -> Any:
+        """Return what a running row's configuration would be if the host were composed now.
+
+        For settings that a row asks for each time. A row that is no more in what the host is
+        composed from keeps what it was mounted with. It blocks, and raises `CompositionError`.
+        """
+        mounted = next(planned for planned in self.composition.plan.rows if planned.row.id == row)
+        for fresh in self.recompose().rows:
+            if (fresh.id, fresh.plugin) == (row, mounted.row.plugin):
+                faults: list[Fault] = []
+                config = configure(fresh, mounted.cls, faults, [])
+                if faults:
+                    raise CompositionError(tuple(faults))
+                return config
+        return mounted.config
+
+    async def mount(
+        self, name: str, rows: Sequence[Row], directories: Sequence[Path] = ()
+    ) -> Composition:
         """Mount a composition above the host's, whole or not at all; `close` it when done.
 
-        Raises `CompositionError` before anything starts, or `RowsFailed` with every failed row.
+        `directories` are where the rows came from, nearest first; the rows find them on their
+        composition. Raises `CompositionError` before anything starts, or `RowsFailed` with every
+        failed row.
         """
         planned = self._plan(rows)
-        composition = Composition(name, self, self.composition)
+        composition = Composition(name, self, self.composition, tuple(directories))
         await composition.mount(planned, whole=True)
         _tell(planned.notices)
         return composition
@@ -130,9 +156,10 @@ class Host:
 
     def _plan(self, rows: Sequence[Row]) -> Plan:
         host = self.composition
-        below = Below(
-            host.tables.provided, [row.planned for row in host.mounted], tuple(host.failed)
-        )
+        if self._declared is None or self._declared[0] != self.revision:
+            running = (row.planned for row in host.mounted)
+            self._declared = self.revision, declarations(running)
+        below = Below(host.tables.provided, self._declared[1], tuple(host.failed))
         return plan(rows, self.discovery, below)
 
     async def _take_leave(self) -> None:
@@ -176,14 +203,19 @@ async def open_host(
     environ = os.environ if env is None else env
     home = usable_home(home if home is not None else home_directory(environ))
     discovery = discovery if discovery is not None else Discovery()
-    if rows is None:
+
+    def compose() -> Stack:
+        if rows is not None:
+            return Stack(tuple(rows), ())
         profiled = read_profile(home, discovery, name=profile, patches=patches)
-        stacked = stack(profiled.layers, environ)
-        rows = stacked.rows
-        _tell(stacked.notices)
-    host = Host(home, discovery, environ, deadlines if deadlines is not None else Deadlines())
+        return stack(profiled.layers, environ)
+
+    stacked = compose()
+    _tell(stacked.notices)
+    deadlines = deadlines if deadlines is not None else Deadlines()
+    host = Host(home, discovery, environ, deadlines, compose)
     try:
-        await host._mount_own(rows, strict=strict)  # noqa: SLF001 - the host's own factory
+        await host._mount_own(stacked.rows, strict=strict)  # noqa: SLF001 - the host's own factory
         yield host
     finally:
         try:

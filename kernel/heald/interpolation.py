@@ -32,7 +32,7 @@ def fill(value: Any, env: Mapping[str, str], path: str, wrong: list[tuple[str, s
         return {key: fill(item, env, f"{path}.{key}", wrong) for key, item in value.items()}
     if isinstance(value, list):
         return [fill(item, env, f"{path}[{n}]", wrong) for n, item in enumerate(value)]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or "${env:" not in value:
         return value
     filled = False
 

@@ -73,21 +73,21 @@ def _applies(table: Mapping[str, Any], env: Mapping[str, str]) -> bool:
 
 
 def _insert(table: Mapping[str, Any], file: str, drafts: list[_Draft], faults: list[Fault]) -> None:
-    id_, ids = table["id"], [draft.id for draft in drafts]
-    at = len(drafts)
-    if id_ in ids:
-        message = f"the id is taken by a row of {drafts[ids.index(id_)].layer}; patch it instead"
+    id_, at = table["id"], len(drafts)
+    if (taken := _of_id(drafts, id_)) is not None:
+        message = f"the id is taken by a row of {taken.layer}; patch it instead"
         faults.append(Fault("ROW_DUPLICATE", message, file, id_, "id"))
         return
     if (after := table.get("after")) is not None:
+        ids = [draft.id for draft in drafts]
         if after not in ids:
             message = f"no row {after!r}; {did_you_mean(after, ids)}"
             faults.append(Fault("ROW_UNKNOWN", message, file, id_, "after"))
             return
         at = ids.index(after) + 1
     config = dict(table.get("config", {}))
-    draft = _Draft(id_, table["plugin"], file, config, table.get("disabled", False))
-    draft.note(file, ["plugin", "disabled", "config", *_leaves(config)])
+    origins = dict.fromkeys(["plugin", "disabled", "config", *_leaves(config)], file)
+    draft = _Draft(id_, table["plugin"], file, config, table.get("disabled", False), origins)
     drafts.insert(at, draft)
 
 
@@ -99,8 +99,7 @@ def _patch(
     notices: list[str],
 ) -> None:
     id_ = table["row"]
-    draft = next((draft for draft in drafts if draft.id == id_), None)
-    if draft is None:
+    if (draft := _of_id(drafts, id_)) is None:
         message = f"no row {id_!r} to patch; {did_you_mean(id_, [d.id for d in drafts])}"
         if table.get("optional", False):
             notices.append(f"{file}: {message}")
@@ -121,6 +120,13 @@ def _patch(
         else:
             draft.config = dict(config)
             draft.note(file, ["config", *_leaves(config)])
+
+
+def _of_id(drafts: list[_Draft], id_: str) -> _Draft | None:
+    for draft in drafts:
+        if draft.id == id_:
+            return draft
+    return None
 
 
 def _leaves(config: Mapping[str, Any], path: str = "config") -> list[str]:

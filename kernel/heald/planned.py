@@ -12,7 +12,7 @@ from heald.errors import NameConflict, NotFound
 from heald.faults import FailedRow, Fault, FaultCode
 from heald.plugin import Plugin
 from heald.rows import Row, RowOrigin
-from heald.shape import Shape, shape_of
+from heald.shape import Shape
 
 
 @attrs.frozen(eq=False)
@@ -24,12 +24,9 @@ class PlannedRow:
     """Where the row stands in its composition; contributions come in this order."""
     found: Found
     cls: type[Plugin[Any]]
+    shape: Shape = attrs.field(repr=False)
+    """What the row's plugin class says about itself."""
     config: Any = attrs.field(repr=False)
-
-    @property
-    def shape(self) -> Shape:
-        """What the row's plugin class says about itself."""
-        return shape_of(self.cls)
 
     @property
     def origin(self) -> RowOrigin:
@@ -60,6 +57,8 @@ class Plan:
 
 def plugin_of(row: Row, discovery: Discovery) -> Found | Fault:
     """Return the entry point of a row's plugin, or what is wrong with its name."""
+    if (found := discovery.plugins.get(row.plugin)) is not None:
+        return found
     try:
         return discovery.named(PLUGINS, row.plugin, "plugin")
     except NameConflict as error:

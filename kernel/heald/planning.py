@@ -6,8 +6,8 @@ merely failed to import is a failed row, and so is what depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -23,13 +23,16 @@ from heald.settings import structure
 from heald.shape import shape_of
 from heald.vocabulary import declared
 
+Declarations: TypeAlias = Mapping[tuple[Declare[Any], str], tuple[int, PlannedRow]]
+"""By vocabulary and key: which version is declared, and by which row."""
+
 
 @attrs.frozen
 class Below:
     """What a composition is planned above: the services, rows and failures of the host's."""
 
     provided: Collection[Provide[Any]] = ()
-    mounted: Sequence[PlannedRow] = ()
+    declared: Declarations = attrs.field(factory=dict)
     failed: Sequence[FailedRow] = ()
 
 
@@ -52,12 +55,12 @@ def plan(rows: Sequence[Row], discovery: Discovery, below: Below | None = None) 
         except ImportError as error:
             failed.append(failed_row(row, found, "import", str(error)))
             continue
-        wrong = shape_of(cls).faults
-        faults += [row_fault(row, "plugin", fault.code, fault.message) for fault in wrong]
+        shape = shape_of(cls)
+        faults += [row_fault(row, "plugin", fault.code, fault.message) for fault in shape.faults]
         # Although it may have faults, for what needs it is not to be blamed as well.
-        config = _configure(row, cls, faults, notices) if attrs.has(cls.Config) else None
-        planned.append(PlannedRow(row, place, found, cls, config))
-    planned, undeclared = _part_by_vocabulary(planned, below.mounted)
+        config = configure(row, cls, faults, notices) if attrs.has(cls.Config) else None
+        planned.append(PlannedRow(row, place, found, cls, shape, config))
+    planned, undeclared = _part_by_vocabulary(planned, below.declared)
     failed += undeclared
     resolved = resolve(planned, below.provided, [*failed, *below.failed], discovery)
     unmet = {item.row for item in resolved.failed}
@@ -82,9 +85,10 @@ def _distinct(rows: Iterable[Row], faults: list[Fault]) -> list[Row]:
     return list(first.values())
 
 
-def _configure(
+def configure(
     row: Row, cls: type[Plugin[Any]], faults: list[Fault], notices: list[str]
 ) -> object | None:
+    """Structure a row's configuration as its plugin wants it; note what is wrong with it."""
     structured = structure(row.config, cls.Config)
     for wrong in structured.wrong:
         field = f"config.{wrong.path}" if wrong.path else "config"
@@ -94,13 +98,19 @@ def _configure(
     return config
 
 
+def declarations(rows: Iterable[PlannedRow]) -> Declarations:
+    """Return what rows that run declare."""
+    seen: dict[tuple[Declare[Any], str], tuple[int, PlannedRow]] = {}
+    for item in rows:
+        seen |= {key: (version, item) for key, version in _declarations(item)}
+    return seen
+
+
 def _part_by_vocabulary(
-    planned: Iterable[PlannedRow], mounted: Iterable[PlannedRow]
+    planned: Iterable[PlannedRow], below: Declarations
 ) -> tuple[list[PlannedRow], list[FailedRow]]:
     """Part off the rows that declare something which an earlier row declares in another version."""
     seen: dict[tuple[Declare[Any], str], tuple[int, PlannedRow]] = {}
-    for item in mounted:
-        seen |= {key: (version, item) for key, version in _declarations(item)}
     kept: list[PlannedRow] = []
     failed: list[FailedRow] = []
     for item in planned:
@@ -113,7 +123,7 @@ def _part_by_vocabulary(
             continue
         clashes = []
         for key, version in entries:
-            theirs, other = seen.get(key, (version, item))
+            theirs, other = seen.get(key) or below.get(key) or (version, item)
             if theirs != version:
                 spec, name = key
                 owner = f"row {other.row.id} (plugin {other.row.plugin})"

@@ -18,6 +18,7 @@ from heald.rows import is_id
 HOME_VARIABLE = "HEALD_HOME"
 DEFAULT_PROFILE = "default"
 FILE = "heald.toml"
+HOME_KEYS = ("profile",)
 _PROFILE_KEYS = ("label", "bundles")
 
 
@@ -65,7 +66,7 @@ def read_profile(
     Without a name the home's `heald.toml` says which profile, else it is `default`. Raises
     `CompositionError`, `NotFound` or `HomeInvalid`.
     """
-    own = _read_own(usable_home(home) / FILE, ("profile",))
+    own = _read_own(usable_home(home) / FILE, HOME_KEYS)
     chosen = name or _setting(own, "profile", str, DEFAULT_PROFILE)
     profile = _profile_layer(home, discovery, chosen, None if name else own)
     bundles = _setting(profile, "bundles", list, [])

@@ -97,6 +97,8 @@ def in_order(
     planned: Sequence[PlannedRow], needs: Mapping[str, tuple[str, ...]]
 ) -> tuple[list[PlannedRow], list[Fault]]:
     """Sort rows so that each comes after those it needs, else by place; report every cycle."""
+    if not any(needs[item.row.id] for item in planned):
+        return sorted(planned, key=lambda item: item.place), []
     by_id = {item.row.id: item for item in planned}
     # Lists, not sets: what graphlib finds first must not depend on how strings hash today.
     graph = {id_: [need for need in needs[id_] if need in by_id] for id_ in by_id}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import attrs
 
@@ -30,6 +31,11 @@ class Row:
     origins: Mapping[str, str] = attrs.field(factory=dict)
     written: Mapping[str, object] = attrs.field(factory=dict)
 
+    def fields(self) -> dict[str, object]:
+        """Return what the row says by field, its configuration as written."""
+        disabled = {"disabled": True} if self.disabled else {}
+        return {"plugin": self.plugin, **disabled, **dict(_leaves(self.written, "config"))}
+
     def origin_of(self, field: str) -> str:
         """Return the layer that wrote a field, or the nearest field above it, last."""
         while field:
@@ -37,6 +43,15 @@ class Row:
                 return self.origins[field]
             field = field[: max(field.rfind("."), field.rfind("["), 0)]
         return self.layer
+
+
+def _leaves(config: Mapping[str, Any], path: str) -> Iterator[tuple[str, object]]:
+    for key, value in config.items():
+        here = f"{path}.{key}"
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, here)
+        else:
+            yield here, value
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args
 
@@ -60,11 +61,18 @@ class Structured:
 
 def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
     """Turn plain data into a configuration object, refusing everything that is not exactly it."""
-    reading = _Reading()
+    if not data:
+        with suppress(Exception):  # what is wrong with it is said below
+            attrs.resolve_types(cls)
+            return Structured(cls())
+    try:
+        reading = _idle.pop()
+    except IndexError:
+        reading = _Reading()
     config = reading.at("", data, cls)
-    if reading.wrong:
-        return Structured(None, tuple(reading.wrong), tuple(reading.notices))
-    return Structured(config, (), tuple(reading.notices))
+    wrong, notices = reading.outcome()
+    _idle.append(reading)
+    return Structured(None if wrong else config, wrong, notices)
 
 
 class _Reading:
@@ -92,6 +100,12 @@ class _Reading:
             (lambda kind: origin(kind) in (Union, UnionType), self._union),
         ):
             self._converter.register_structure_hook_func(check, hook)
+
+    def outcome(self) -> tuple[tuple[Wrong, ...], tuple[str, ...]]:
+        """Return what was noted, and forget it."""
+        noted = tuple(self.wrong), tuple(self.notices)
+        self.wrong, self.notices = [], []
+        return noted
 
     def at(self, step: str, value: Any, kind: Any) -> Any:
         """Structure the value one step further in; note what is wrong with it and return None."""
@@ -229,6 +243,8 @@ _ARRAYS: Mapping[Any, Callable[[list[Any]], Any]] = {
     AbstractSet: frozenset,
 }
 _MAPPINGS = (dict, Mapping)
+_idle: list[_Reading] = []
+"""Those to be used again, since making one costs far more than reading a row's data."""
 
 
 def _unknown(key: str, known: list[str]) -> str:

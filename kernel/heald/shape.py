@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -42,7 +43,7 @@ class Shape:
     requires: tuple[Provide[Any], ...]
     faults: tuple[ClassFault, ...]
 
-    @property
+    @cached_property
     def declares(self) -> tuple[tuple[Declare[Any], str], ...]:
         """The vocabularies the class adds to, and the class method for each."""
         declares = ((i.spec, i.attribute) for i in self.implementations)
@@ -54,7 +55,7 @@ _shapes: WeakKeyDictionary[type[Plugin[Any]], Shape] = WeakKeyDictionary()
 
 def shape_of(cls: type[Plugin[Any]]) -> Shape:
     """Read a plugin class: its implementations, and everything that cannot be right about it."""
-    if cls not in _shapes:
+    if (shape := _shapes.get(cls)) is None:
         implementations: list[Implementation] = []
         provides: dict[Provide[Any], str] = {}
         faults = list(_class_faults(cls))
@@ -67,8 +68,9 @@ def shape_of(cls: type[Plugin[Any]]) -> Shape:
                 message = f"{provides[spec]} and {attribute} both provide {spec}"
                 faults.append(ClassFault("SERVICE_CONFLICT", f"{cls.__qualname__}: {message}"))
         requires = cls.requires if _are_services(cls.requires) else ()
-        _shapes[cls] = Shape(tuple(implementations), tuple(provides), requires, tuple(faults))
-    return _shapes[cls]
+        shape = Shape(tuple(implementations), tuple(provides), requires, tuple(faults))
+        _shapes[cls] = shape
+    return shape
 
 
 def _are_services(requires: object) -> bool:

@@ -7,7 +7,7 @@ name is its path, so `sessions.list` is `heald sessions list`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import update_wrapper
 from pathlib import Path
@@ -128,11 +128,13 @@ def print_row(row: Row, *, origins: bool) -> None:
 
     click.echo("")
     line(f"{row.id} (disabled)" if row.disabled else row.id, "")
-    line(f"  plugin = {json.dumps(row.plugin)}", "plugin")
-    if row.disabled:
-        line("  disabled = true", "disabled")
-    for field, value in _leaves(row.written, "config"):
-        line(f"  {field} = {json.dumps(value, ensure_ascii=False, default=str)}", field)
+    for field, value in row.fields().items():
+        line(f"  {field} = {as_written(value)}", field)
+
+
+def as_written(value: object) -> str:
+    """Return a value of a row's field in one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def row_as_json(row: Row) -> dict[str, Any]:
@@ -145,12 +147,3 @@ def row_as_json(row: Row) -> dict[str, Any]:
         "layer": row.layer,
         "origins": dict(row.origins),
     }
-
-
-def _leaves(config: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
-    for key, value in config.items():
-        here = f"{path}.{key}"
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, here)
-        else:
-            yield here, value

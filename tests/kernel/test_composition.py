@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -375,3 +376,15 @@ async def test_pluggy_keeps_who_implements_what(site: Site) -> None:
         names = {caller.name for caller in registry.get_hookcallers(row.plugin) or ()}
         assert names == {"loom__shed", "loom__cut", "loom__dyed"}
     assert registry.list_name_plugin() == []
+
+
+async def test_rows_find_the_directories_that_came_with_them_from_their_start_on(
+    site: Site, loom: Any, tmp_path: Path
+) -> None:
+    site.plugin("one", "async def start(self): trace.append(self.scope.composition.directories)")
+    async with site.host("one") as host:
+        near, far = tmp_path / "near", tmp_path / "far"
+        preset = await host.mount("preset", [Row("b", "one")], [near, far])
+
+        assert loom.trace == [(), (near, far)]
+        assert preset.scope.composition.directories == (near, far)
