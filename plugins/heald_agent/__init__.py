@@ -1,9 +1,14 @@
 """Agents: the turn loop, its inbox, models and tools."""
 
 from heald_agent.adapters import ModelAdapter, ModelReply, ModelRequest, TextDelta
-from heald_agent.contracts import Agent, Agents, StateKey, TurnOutcome
+from heald_agent.asks import Answerer, Approval, Ask, Question
+from heald_agent.contracts import Agent, Agents, Aside, StateKey, TurnOutcome
 from heald_agent.errors import (
+    AgentAbsent,
+    AgentBusy,
     AgentExists,
+    AnswerInvalid,
+    AskNotOpen,
     CwdInvalid,
     ModelFailed,
     ModelNotConfigured,
@@ -15,8 +20,11 @@ from heald_agent.errors import (
     ToolInvalid,
     TurnFailed,
 )
+from heald_agent.events import AskDecided, AskOpened, ModelSelected
 from heald_agent.hookspecs import (
     agents,
+    answerers,
+    ask_opened,
     model_call,
     models,
     prompt_sections,
@@ -37,18 +45,30 @@ from heald_agent.tool import (
 
 __all__ = [
     "Agent",
+    "AgentAbsent",
+    "AgentBusy",
     "AgentExists",
     "Agents",
+    "AnswerInvalid",
+    "Answerer",
     "AnyTool",
+    "Approval",
+    "Aside",
+    "Ask",
+    "AskDecided",
+    "AskNotOpen",
+    "AskOpened",
     "CwdInvalid",
     "ModelAdapter",
     "ModelFailed",
     "ModelNotConfigured",
     "ModelReply",
     "ModelRequest",
+    "ModelSelected",
     "ModelUnknown",
     "PromptSection",
     "PromptSectionFailed",
+    "Question",
     "RequestChanged",
     "StateKey",
     "StepLimit",
@@ -63,6 +83,8 @@ __all__ = [
     "TurnFailed",
     "TurnOutcome",
     "agents",
+    "answerers",
+    "ask_opened",
     "model_call",
     "models",
     "prompt_sections",

@@ -35,6 +35,8 @@ class Answering:
     silence: float
     """Seconds without any piece of the answer after which the request has failed."""
     text: str = ""
+    streams: bool = attrs.field(default=True, kw_only=True)
+    """Whether people see the answer arrive."""
 
     async def reply(self, limits: Limits) -> AssistantMessage:
         """Send the request inside every middleware and return the answer.
@@ -68,7 +70,8 @@ class Answering:
                 if isinstance(item, ModelReply):
                     return item
                 self.text += item.text
-                self.session.scope.notify(text_streamed, self.session, item.text)
+                if self.streams:
+                    self.session.scope.notify(text_streamed, self.session, item.text)
         finally:
             if hasattr(stream, "aclose"):
                 await cast("Any", stream).aclose()

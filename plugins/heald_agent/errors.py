@@ -156,3 +156,53 @@ class AgentExists(HealdError):
 
     def message(self) -> str:
         return f"session {self.session!r} has an agent; use it"
+
+
+@attrs.define
+class AskNotOpen(HealdError, LookupError):
+    """An ask was to be answered that does not wait for an answer, or no more."""
+
+    code = "ASK_NOT_OPEN"
+    session: str
+    ask: str
+
+    def message(self) -> str:
+        return (
+            f"session {self.session!r} has no open ask {self.ask!r}; it was decided, has expired, "
+            f"or its session has no agent here"
+        )
+
+
+@attrs.define
+class AnswerInvalid(HealdError, ValueError):
+    """An answer does not fit what was asked; nothing was decided."""
+
+    code = "ANSWER_INVALID"
+    session: str
+    ask: str
+    reason: str
+
+    def message(self) -> str:
+        return f"ask {self.ask!r} of session {self.session!r} cannot be answered so: {self.reason}"
+
+
+@attrs.define
+class AgentAbsent(HealdError, LookupError):
+    """Something of a session's agent was asked for that only a live agent can do."""
+
+    code = "AGENT_ABSENT"
+    session: str
+
+    def message(self) -> str:
+        return f"session {self.session!r} has no agent here; resume it, then try again"
+
+
+@attrs.define
+class AgentBusy(HealdError):
+    """Something was asked for that is only done while no turn is open."""
+
+    code = "AGENT_BUSY"
+    session: str
+
+    def message(self) -> str:
+        return f"session {self.session!r} is in the middle of something; wait until it is settled"

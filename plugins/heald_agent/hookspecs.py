@@ -7,7 +7,9 @@ from operator import attrgetter
 
 from heald import collect, observe, provide, wrap
 from heald_agent.adapters import ModelAdapter, ModelReply, ModelRequest
+from heald_agent.asks import Answerer
 from heald_agent.contracts import Agents
+from heald_agent.events import AskOpened
 from heald_agent.tool import AnyTool, PromptSection, ToolGuard, ToolReply, ToolRequest
 from heald_session import Session
 
@@ -57,3 +59,17 @@ async def tool_call(request: ToolRequest) -> ToolReply:
 @observe
 def text_streamed(session: Session, text: str) -> None:
     """Hear a piece of an answer as it arrives; the settled message has all of it."""
+
+
+@collect
+def answerers() -> Iterable[Answerer]:
+    """Contribute callables that say whether somebody can answer a session's asks now.
+
+    Where nobody can, an ask is denied at once instead of at its deadline.
+    """
+    ...
+
+
+@observe
+def ask_opened(session: Session, ask: AskOpened) -> None:
+    """Hear that a person is asked something; it is durable, and `Agents.answer` decides it."""

@@ -11,6 +11,7 @@ import attrs
 import msgspec
 
 from heald_agent.contracts import TurnOutcome
+from heald_agent.events import AskDecided, AskOpened, ModelSelected
 from heald_session import (
     AssistantMessage,
     Event,
@@ -45,6 +46,10 @@ class Ledger:
     turn: int = 0
     model: str | None = None
     """The model of the last step."""
+    chosen: str | None = None
+    """The model that a person chose last."""
+    open_ask: str | None = None
+    """The ask that is open; one that a fork inherited is not the fork's."""
     last: TurnOutcome = attrs.field(factory=lambda: TurnOutcome(0, "completed", ""))
     _pending: dict[str, InboxMessage] = attrs.field(factory=dict)
     _text: str = ""
@@ -104,6 +109,17 @@ class Ledger:
     def _step_opened(self, event: Event) -> None:
         self.model = event.data_as(StepStart).model
 
+    def _model_chosen(self, event: Event) -> None:
+        self.chosen = event.data_as(ModelSelected).model
+
+    def _asked(self, event: Event) -> None:
+        if self.session.is_own(event.seq):
+            self.open_ask = event.data_as(AskOpened).id
+
+    def _decided(self, event: Event) -> None:
+        if self.open_ask == event.data_as(AskDecided).ask:
+            self.open_ask = None
+
     def _answered(self, event: Event) -> None:
         self._text = event.data_as(AssistantMessage).text
 
@@ -121,4 +137,7 @@ _FOLDS: dict[str, Callable[[Ledger, Event], Any]] = {
     "step/start": Ledger._step_opened,  # noqa: SLF001
     "assistant/message": Ledger._answered,  # noqa: SLF001
     "turn/end": Ledger._turn_closed,  # noqa: SLF001
+    "model/selected": Ledger._model_chosen,  # noqa: SLF001
+    "ask/opened": Ledger._asked,  # noqa: SLF001
+    "ask/decided": Ledger._decided,  # noqa: SLF001
 }

@@ -40,6 +40,7 @@ class Pace:
     tool_timeout_s: float
     model_silence_s: float
     cancel_grace_s: float
+    ask_deadline_s: float
 
 
 @attrs.define

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import attrs
 
 from heald import Plugin, RowContext, host_closing, implements, setting
 from heald_agent.contracts import Agents
+from heald_agent.events import EVENT_TYPES
 from heald_agent.hookspecs import agents
 from heald_agent.loop import Pace
+from heald_agent.model_command import model_command
+from heald_agent.projection import UNITS
 from heald_agent.registry import LiveAgents
+from heald_commands import Command, commands
+from heald_preset import preset_left
+from heald_projection import Unit, units
 from heald_session import (
     Event,
+    EventType,
     Session,
     WindowHolder,
     event_appended,
+    event_types,
     session_closed,
     session_loading,
+    session_opened,
     session_store,
     window_holders,
 )
@@ -27,6 +38,11 @@ from heald_session import (
 def _positive(_: Any, field: attrs.Attribute[Any], value: float) -> None:
     if value <= 0:
         raise ValueError(f"{field.name} must be more than 0")
+
+
+def _finite(_: Any, field: attrs.Attribute[Any], value: float) -> None:
+    if not 0 < value < math.inf:
+        raise ValueError(f"{field.name} must be more than 0, and an end")
 
 
 @attrs.frozen
@@ -45,6 +61,8 @@ class AgentConfig:
     """How long a model may send nothing before its request has failed."""
     cancel_grace_s: float = setting(default=5.0, validator=_positive)
     """How long what was cancelled may take to end before it is left behind."""
+    ask_deadline_s: float = setting(default=300.0, validator=_finite)
+    """How long a person may take to answer before what was asked for is denied."""
 
 
 class AgentPlugin(Plugin[AgentConfig]):
@@ -61,6 +79,7 @@ class AgentPlugin(Plugin[AgentConfig]):
             tool_timeout_s=config.tool_timeout_s,
             model_silence_s=config.model_silence_s,
             cancel_grace_s=config.cancel_grace_s,
+            ask_deadline_s=config.ask_deadline_s,
         )
         self._agents = LiveAgents(context.scope, pace, config.model)
 
@@ -73,6 +92,11 @@ class AgentPlugin(Plugin[AgentConfig]):
     def fold_loaded(self, session: Session, events: Sequence[Event]) -> None:
         """Follow the log of a session that may get an agent."""
         self._agents.load(session, events)
+
+    @implements(session_opened)
+    def expire_asks(self, session: Session) -> None:
+        """Say that an ask of a program that has ended will not be answered."""
+        self._agents.opened(session)
 
     @implements(event_appended)
     def follow(self, session: Session, event: Event) -> None:
@@ -89,6 +113,11 @@ class AgentPlugin(Plugin[AgentConfig]):
         """End the agent of a session that leaves the store."""
         await self._agents.closing(session)
 
+    @implements(preset_left)
+    def leave_preset(self, session: Session, leaving: AsyncExitStack) -> None:
+        """Undo what an agent has of rows that it no longer runs on."""
+        self._agents.moved(session, leaving)
+
     @implements(host_closing)
     async def end_agents(self) -> None:
         """Dispose of every agent while what its turn needs still runs."""
@@ -97,3 +126,20 @@ class AgentPlugin(Plugin[AgentConfig]):
     async def stop(self) -> None:
         """Dispose of the agents that were made since, or of all if only this row stops."""
         await self._agents.close()
+
+    @implements(commands)
+    def choose_model(self) -> Iterable[Command]:
+        """Contribute `/model`."""
+        return (model_command(self._agents),)
+
+    @classmethod
+    @implements(event_types)
+    def declare_events(cls) -> Iterable[EventType]:
+        """Declare what is asked of people, and the choice of a model."""
+        return EVENT_TYPES
+
+    @classmethod
+    @implements(units)
+    def declare_units(cls) -> Iterable[Unit]:
+        """Declare the ask that is open, and the model that was chosen."""
+        return UNITS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -12,13 +13,17 @@ import attrs
 
 from heald import Scope
 from heald_agent.agent import LiveAgent
-from heald_agent.errors import AgentExists, CwdInvalid
+from heald_agent.asking import Given
+from heald_agent.errors import AgentExists, AskNotOpen, CwdInvalid
+from heald_agent.events import AskDecided
 from heald_agent.ledger import Ledger
 from heald_agent.loop import Pace
 from heald_agent.requests import adapter_of
 from heald_agent.seating import seat_again, seat_for
 from heald_preset import Seat, presets
 from heald_session import Event, LogOffset, Session, SessionId, SessionStore, session_store
+
+RESTARTED = "the program that asked has ended"
 
 
 @attrs.define(eq=False)
@@ -39,6 +44,19 @@ class LiveAgents:
     def get(self, session: SessionId) -> LiveAgent | None:
         return self._agents.get(session)
 
+    async def answer(
+        self,
+        session: SessionId,
+        ask: str,
+        outcome: Given,
+        text: str | None = None,
+        *,
+        by: str,
+    ) -> AskDecided:
+        if (agent := self.get(session)) is None:
+            raise AskNotOpen(session, ask)
+        return await agent.asking.answer(ask, outcome, text, by)
+
     async def create(
         self,
         *,
@@ -49,10 +67,10 @@ class LiveAgents:
     ) -> LiveAgent:
         cwd = await _usable(cwd)
         seat = await seat_for(self.scope, preset, cwd)
-        model = model if model is not None else self.model
+        first = model if model is not None else self.model
         try:
-            if model is not None:
-                adapter_of(seat.composition.scope if seat else self.scope, model)
+            if first is not None:
+                adapter_of(seat.composition.scope if seat else self.scope, first)
             session = await self._store.create(
                 cwd=str(cwd),
                 id=id,
@@ -70,6 +88,7 @@ class LiveAgents:
         id: SessionId,  # noqa: A002
         *,
         preset: str | None = None,
+        continue_as: str | None = None,
         model: str | None = None,
     ) -> LiveAgent:
         lock = self._resuming.setdefault(id, asyncio.Lock())
@@ -79,9 +98,9 @@ class LiveAgents:
             try:
                 if session.header.cwd is not None:
                     await _usable(Path(session.header.cwd))
-                await seat_again(self.scope, session, preset)
+                await seat_again(self.scope, session, preset, continue_as)
                 if (agent := self.get(id)) is None:
-                    return await self.attach(session, model=model)
+                    agent = await self.attach(session, model=model)
                 if model is not None:
                     agent.use_model(model)
             except BaseException:
@@ -108,7 +127,7 @@ class LiveAgents:
             session,
             ledger,
             self.pace,
-            model=model or ledger.model or self.model,
+            model=model or ledger.chosen or self.model or ledger.model,
             denied_tools=denied_tools,
             persona=persona,
             leave=self._left,
@@ -124,6 +143,13 @@ class LiveAgents:
             self._loaded[session] = Ledger(session)
         self._loaded[session].feed(events)
 
+    def opened(self, session: Session) -> None:
+        """Expire what was asked by a program that has ended: nobody waits for the answer."""
+        ledger = self._loaded.get(session)
+        if ledger is not None and (ask := ledger.catch_up().open_ask) is not None:
+            decided = AskDecided(ask, "expired", "restart", reason=RESTARTED)
+            session.append("ask/decided", decided)
+
     def appended(self, session: Session) -> None:
         """Let the agent of a session follow its log, so that memory need not hold more of it."""
         if (agent := self._agents.get(session.id)) is not None:
@@ -133,6 +159,12 @@ class LiveAgents:
         """Return up to where the agent of a session has followed its log."""
         agent = self._agents.get(session.id)
         return None if agent is None else agent.ledger.offset
+
+    def moved(self, session: Session, leaving: AsyncExitStack) -> None:
+        """Let go of what the rows of a session's old preset keep for its agent."""
+        agent = self._agents.get(session.id)
+        if agent is not None and agent.session is session:
+            agent.leave_preset(leaving)
 
     async def closing(self, session: Session) -> None:
         """End the agent of a session that somebody else disposes of."""
@@ -158,12 +190,15 @@ class LiveAgents:
         try:
             if seat is not None:
                 self.scope.require(presets).occupy(session, seat)
-            return await self.attach(session, model=model)
+            agent = await self.attach(session, model=model)
+            if model is not None:
+                agent.use_model(model)
         except BaseException:
             await self._store.dispose(session)
             if seat is not None:
                 await seat.release()
             raise
+        return agent
 
     async def _left(self, agent: LiveAgent) -> None:
         """Forget an agent and dispose of its session, unless that is why the agent ends."""
@@ -186,6 +221,9 @@ def _why_unusable(cwd: Path) -> str | None:
             return "it does not exist"
         if not cwd.is_dir():
             return "it is not a directory"
+        str(cwd).encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8, so no log can hold it"
     except OSError as error:
         return error.strerror or str(error)
     return None if os.access(cwd, os.R_OK | os.X_OK) else "it cannot be read"

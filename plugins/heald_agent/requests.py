@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
@@ -24,10 +25,12 @@ def adapter_of(scope: Scope, model: str) -> ModelAdapter:
     return adapters[adapter]
 
 
-def request_of(session: Session, model: str) -> ModelRequest:
+def request_of(
+    session: Session, model: str, messages: Sequence[Message] | None = None
+) -> ModelRequest:
     """Make the request that the log comes to now: its last context, its model-visible messages.
 
-    It shares nothing that could be changed with the session.
+    With `messages`, it has those instead. It shares nothing that could be changed with the session.
     """
     adapter, _, name = model.partition(":")
     context = session.context()
@@ -35,7 +38,7 @@ def request_of(session: Session, model: str) -> ModelRequest:
         adapter=adapter,
         model=name,
         system=context.system if context else "",
-        messages=tuple(_own(message) for message in session.history()),
+        messages=tuple(map(_own, session.history() if messages is None else messages)),
         tools=tuple(_copied(tool) for tool in context.tools) if context else (),
     )
 

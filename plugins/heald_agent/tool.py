@@ -43,6 +43,10 @@ class Tool(Generic[A]):
     run: Callable[[A, ToolContext], Awaitable[str]]
     parallel: bool = False
     """Whether it may run beside other such calls of the same step."""
+    changes: bool = True
+    """Whether it may change anything beyond what the agent says and notes for itself.
+
+    A tool that only reads says so, and may be used where nothing is to be changed."""
     timeout: float | None = None
     """Seconds the body may take; None is the row's `tool_timeout_s`, `math.inf` is no limit."""
 
@@ -53,6 +57,8 @@ class ToolRequest:
 
     call: ToolCall
     context: ToolContext
+    changes: bool = True
+    """Whether the tool may change anything, as it says itself."""
 
 
 @attrs.frozen

@@ -45,7 +45,7 @@ def prepare(agent: Agent, tools: TurnTools, call: ToolCall, limits: Limits) -> R
         return refusal(_unfit(tool, call.arguments, _described(error)))
     cwd = Path(agent.session.header.cwd) if agent.session.header.cwd else Path.cwd()
     context = ToolContext(agent=agent, call_id=call.id, cwd=cwd, cancel=limits.cancel)
-    return Runnable(tool, arguments, ToolRequest(call, context))
+    return Runnable(tool, arguments, ToolRequest(call, context, tool.changes))
 
 
 def refused_by_guard(runnable: Runnable) -> ToolReply | None:

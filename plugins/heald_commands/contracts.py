@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import attrs
@@ -31,11 +32,26 @@ class Command:
     """Do it, and return what the person reads; raise a `HealdError` to refuse."""
 
 
+class CommandSource(Protocol):
+    """Commands that come and go while their row runs, as files do.
+
+    `cwd` is the directory that a session works in, if it has one.
+    """
+
+    async def catalogue(self, cwd: Path | None) -> Sequence[Command]:
+        """Return the commands there are now."""
+        ...
+
+    async def find(self, name: str, cwd: Path | None) -> Command | None:
+        """Return the command of a name, without making the others."""
+        ...
+
+
 class CommandDirectory(Protocol):
     """The commands of a session: those of the composition it runs on."""
 
-    def catalogue(self, session: Session) -> Sequence[Contribution[Command]]:
-        """Return the session's commands by name."""
+    async def catalogue(self, session: Session) -> Sequence[Contribution[Command]]:
+        """Return the session's commands by name: those that `run` would run now."""
         ...
 
     async def run(self, session: Session, line: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from heald import Contribution, HealdError
+from heald_commands.catalogue import listed, named
 from heald_commands.contracts import Command, CommandCall
 from heald_commands.errors import CommandFailed, CommandUnknown
 from heald_commands.events import COMMAND_RAN, CommandRan
-from heald_commands.hookspecs import commands
 from heald_session import Session
 
 _LINE = re.compile(r"\s*/?(\S*)\s*(.*?)\s*", re.DOTALL)
@@ -19,21 +21,23 @@ _LINE = re.compile(r"\s*/?(\S*)\s*(.*?)\s*", re.DOTALL)
 class Directory:
     """The commands of every session: whatever the composition it runs on has now."""
 
-    def catalogue(self, session: Session) -> Sequence[Contribution[Command]]:
+    async def catalogue(self, session: Session) -> Sequence[Contribution[Command]]:
         """Return the session's commands by name."""
-        return sorted(session.scope.collect(commands), key=lambda found: found.value.name)
+        found = await listed(session.scope, _cwd(session))
+        return [Contribution(each.command, each.origin) for each in found if not each.hidden_by]
 
     async def run(self, session: Session, line: str) -> str:
         """Run a line, and return what the person reads once it is durably logged."""
         name, arguments = _parse(line)
-        command = self._find(session, name)
+        command = await self._find(session, name)
         try:
             output = _text(await command.run(CommandCall(session, arguments)))
         except HealdError as error:
             await _log(session, CommandRan(name, arguments, str(error), is_error=True))
             raise
         except asyncio.CancelledError:
-            _append(session, CommandRan(name, arguments, "cancelled", is_error=True))
+            with suppress(HealdError):  # a log that takes no more must not hide the cancellation
+                _append(session, CommandRan(name, arguments, "cancelled", is_error=True))
             raise
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}"
@@ -42,11 +46,15 @@ class Directory:
         await _log(session, CommandRan(name, arguments, output))
         return output
 
-    def _find(self, session: Session, name: str) -> Command:
-        known = {found.value.name: found.value for found in session.scope.collect(commands)}
-        if name not in known:
-            raise CommandUnknown(name, tuple(sorted(known)))
-        return known[name]
+    async def _find(self, session: Session, name: str) -> Command:
+        if (command := await named(session.scope, name, _cwd(session))) is None:
+            known = [found.value.name for found in await self.catalogue(session)]
+            raise CommandUnknown(name, tuple(known))
+        return command
+
+
+def _cwd(session: Session) -> Path | None:
+    return Path(session.header.cwd) if session.header.cwd else None
 
 
 def _parse(line: str) -> tuple[str, str]:

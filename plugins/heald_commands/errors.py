@@ -6,6 +6,9 @@ import attrs
 
 from heald import HealdError, did_you_mean
 
+_LONGEST_HINT = 2_000
+"""Characters that the names of all commands may take where none was meant."""
+
 
 @attrs.define
 class CommandUnknown(HealdError, LookupError):
@@ -17,7 +20,10 @@ class CommandUnknown(HealdError, LookupError):
 
     def message(self) -> str:
         if self.known:
-            return f"no command /{self.name}; {did_you_mean(self.name, self.known)}"
+            hint = did_you_mean(self.name, self.known)
+            if len(hint) > _LONGEST_HINT:
+                hint = f"`heald commands` lists the {len(self.known):,} there are"
+            return f"no command /{self.name}; {hint}"
         return (
             f"no command /{self.name}: the session's preset has no commands; "
             f"choose another preset, or add the row of a plugin that contributes some"

@@ -40,6 +40,8 @@ class Cell:
     apply: Callable[[Any, Event], Any] = attrs.field(init=False)
     _proven: Any = attrs.field(default=_UNPROVEN, init=False)
     """The last state that was seen to be what its unit promises."""
+    _viewed: Any = attrs.field(default=_UNPROVEN, init=False)
+    """The last state whose view was seen to be what the unit promises."""
 
     def __attrs_post_init__(self) -> None:
         # Every event comes by here, and looking further costs more than many a fold.
@@ -88,6 +90,8 @@ class Cell:
             return None
         try:
             value = view(state)
+            if state is self._viewed:  # a view is a function of the state, so it fits again
+                return value
             refuse_awaitable(value)
         except NOT_THE_UNITS:
             raise
@@ -97,6 +101,7 @@ class Cell:
         proven = value is state and self.known.view is self.known.state
         if not proven and (misfit := misfit_of(value, self.known.view)) is not None:
             raise UnitInvalid(self.key, f"its view {misfit}")
+        self._viewed = state
         return value
 
     def detached(self, offset: LogOffset) -> CellState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heald_projection.cells import Cell
@@ -42,7 +42,11 @@ class ColdFold:
         return self._cells[key].read()
 
 
-def views_of(cells: Collection[Cell], seq: Seq) -> dict[str, Any]:
+def views_of(cells: Iterable[Cell], seq: Seq) -> dict[str, Any]:
     """Return views by key; a cell without one is left out, but its fault is raised all the same."""
-    views = {cell.key: cell.view(seq) for cell in cells}
-    return {cell.key: views[cell.key] for cell in cells if cell.known.unit.view is not None}
+    views = {}
+    for cell in cells:
+        view = cell.view(seq)
+        if cell.known.unit.view is not None:
+            views[cell.key] = view
+    return views

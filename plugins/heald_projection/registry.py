@@ -58,10 +58,9 @@ class Registry:
     def snapshot(self, session: Session, keys: Collection[str]) -> Snapshot:
         """Advance to the log's end and return views at that one cut."""
         cells = self._caught_up(session)
-        found = (self._select(cells, key) for key in dict.fromkeys(keys))
-        selected = [cell for cell in found if cell is not None]
+        found = [self._select(cells, key) for key in keys]
         last = Seq(cells.offset - 1)
-        return Snapshot(last, views_of(selected, last))
+        return Snapshot(last, views_of([cell for cell in found if cell is not None], last))
 
     def state(self, session: Session, key: str) -> Any:
         """Return the host state of one unit at the log's end."""
@@ -133,7 +132,10 @@ class Registry:
         return LiveCells(Cell.begin(known, session.header, session.cut) for known in self._catalog)
 
     def _caught_up(self, session: Session) -> LiveCells:
-        told = id(session) in self._live
+        cells = self._live.get(id(session))
+        if cells is not None and cells.offset == session.end:
+            return cells
+        told = cells is not None
         cells = self._reaching(session)
         cells.advance(session, tell=told)
         return cells

@@ -62,7 +62,7 @@ def object_of(record: SessionRecord) -> dict[str, object]:
         "parent_session": header.parent_session if header is not None else None,
         "origin": header.origin if header is not None else None,
         "delegation_depth": header.delegation_depth if header is not None else None,
-        "agent_preset": header.agent_preset if header is not None else None,
+        "preset": None if header is None else _preset(record, header),
         "live": record.live,
         "stored": record.stored,
         "problem": record.problem,
@@ -76,6 +76,10 @@ def _member(key: str, name: str) -> Callable[[SessionRecord, Header], Any]:
     return lambda record, _: (value_of(record, key) or {}).get(name)
 
 
+def _preset(record: SessionRecord, header: Header) -> Any:
+    return value_of(record, "agentPreset", header.agent_preset)
+
+
 def _active(record: SessionRecord, header: Header) -> str:
     last = (value_of(record, "sessionListMetadata") or {}).get("last_activity")
     return local_time(last or header.created_at)
@@ -86,7 +90,7 @@ COLUMNS: Mapping[str, Column] = {
     "created": Column(lambda _, header: local_time(header.created_at)),
     "active": Column(_active, "sessionListMetadata"),
     "kept": Column(lambda record, _: "live" if record.live else "stored"),
-    "preset": Column(lambda r, h: value_of(r, "agentPreset", h.agent_preset), "agentPreset"),
+    "preset": Column(_preset, "agentPreset"),
     "turns": Column(_member("sessionStats", "turns"), "sessionStats"),
     "title": Column(_member("title", "text"), "title"),
     "prompt": Column(_member("sessionListMetadata", "last_prompt"), "sessionListMetadata"),

@@ -15,6 +15,7 @@ from heald_persistence import Damage
 from heald_session import (
     AssistantMessage,
     Event,
+    HistorySummary,
     InboxMessage,
     StepEnd,
     StepStart,
@@ -138,6 +139,10 @@ def _tool_result(data: ToolResult) -> tuple[str, str]:
     return f"{data.name} failed" if data.is_error else data.name, data.text
 
 
+def _history_summary(data: HistorySummary) -> tuple[str, str]:
+    return "summary", data.text
+
+
 _TELLERS: Mapping[str, tuple[type[Any], Callable[[Any], tuple[str, str]]]] = {
     "turn/start": (TurnStart, _turn_start),
     "turn/end": (TurnEnd, _turn_end),
@@ -149,4 +154,5 @@ _TELLERS: Mapping[str, tuple[type[Any], Callable[[Any], tuple[str, str]]]] = {
     "assistant/message": (AssistantMessage, _assistant_message),
     "tool/start": (ToolStart, _tool_start),
     "tool/result": (ToolResult, _tool_result),
+    "history/summary": (HistorySummary, _history_summary),
 }

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from heald import NoConfig, Plugin, RowContext, implements
-from heald_agent import text_streamed
+from heald_agent import (
+    Answerer,
+    AskDecided,
+    AskOpened,
+    answerers,
+    ask_opened,
+    text_streamed,
+)
 from heald_models_scripted import Script, scripts
 from heald_run.hookspecs import progress_feed
 from heald_run.progress import ProgressFeed
@@ -41,6 +48,10 @@ class RunPlugin(Plugin[NoConfig]):
         """Pass an event on."""
         for tree in self._feed.trees:
             tree.appended(session, event)
+        if event.type == "ask/decided":
+            decided = event.data_as(AskDecided)
+            for desk in self._feed.desks:
+                desk.decided(decided)
 
     @implements(text_streamed)
     def streamed(self, session: Session, text: str) -> None:
@@ -53,3 +64,14 @@ class RunPlugin(Plugin[NoConfig]):
         """Pass a session's end on."""
         for tree in self._feed.trees:
             tree.closed(session)
+
+    @implements(answerers)
+    def attended(self) -> Iterable[Answerer]:
+        """Say whether the person at a terminal answers what a session asks."""
+        return [lambda session: any(desk.serves(session) for desk in self._feed.desks)]
+
+    @implements(ask_opened)
+    def asked(self, session: Session, ask: AskOpened) -> None:
+        """Pass an ask on to the person who answers it."""
+        for desk in self._feed.desks:
+            desk.opened(session, ask)

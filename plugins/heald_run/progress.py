@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 import attrs
 
+from heald_agent import AskDecided, AskOpened
 from heald_projection import projections
 from heald_session import (
     AssistantMessage,
@@ -46,6 +48,10 @@ class ProgressTree:
         self._tell = tell
         self._nodes = {root.id: self.root}
 
+    def node(self, session: Session) -> Node | None:
+        """Return the place of a session in the tree, if it has one."""
+        return self._nodes.get(session.id)
+
     def opened(self, session: Session) -> None:
         """Add a session if its parent is in the tree."""
         parent = self._nodes.get(session.header.parent_session or SessionId(""))
@@ -77,11 +83,28 @@ class ProgressTree:
         self._tell(node, text)
 
 
+class AskDesk(Protocol):
+    """Where a person answers what sessions ask."""
+
+    def serves(self, session: Session) -> bool:
+        """Say whether the person here answers what a session asks."""
+        ...
+
+    def opened(self, session: Session, ask: AskOpened) -> None:
+        """Take an ask on, if the session is one of those."""
+        ...
+
+    def decided(self, decided: AskDecided) -> None:
+        """Let go of an ask, whoever decided it."""
+        ...
+
+
 class ProgressFeed:
     """Hands what the host's sessions do to whoever watches one of them."""
 
     def __init__(self) -> None:
         self.trees: list[ProgressTree] = []
+        self.desks: list[AskDesk] = []
 
     @contextmanager
     def watch(self, root: Session, tell: Callable[[Node, str], None]) -> Iterator[ProgressTree]:
@@ -92,6 +115,15 @@ class ProgressFeed:
             yield tree
         finally:
             self.trees.remove(tree)
+
+    @contextmanager
+    def attend(self, desk: AskDesk) -> Iterator[None]:
+        """Have a desk answer what its sessions ask inside the block."""
+        self.desks.append(desk)
+        try:
+            yield
+        finally:
+            self.desks.remove(desk)
 
 
 def _label(session: Session) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from heald import Host, home_directory
 from heald.verbs import Invocation
 from heald_agent import Agent, TurnOutcome
+from heald_commands import command_directory
 from heald_persistence import session_persistence
 from heald_projection import projections
 from heald_run.views import progress_shown
@@ -44,25 +45,38 @@ class Finished:
 
 
 async def run_task(host: Host, agent: Agent, task: str, *, quiet: bool) -> Finished:
-    """Send a task, wait for its end, and tell of it.
+    """Send a task, or run a slash command and the turn that it may start; tell how that ended.
 
     When the caller is cancelled, as by Ctrl-C, that is the turn's end: it is recorded as aborted
     and told like any other, and the session can be resumed.
     """
-    with progress_shown(host, agent.session, quiet=quiet):
+    before = None
+    async with progress_shown(host, agent.session, quiet=quiet):
         try:
-            await agent.send(task)
+            before = await agent.settled()
+            said = await _begin(agent, task)
             outcome = await agent.settled()
+            if outcome is before:
+                outcome = TurnOutcome(0, "completed", said)
         except asyncio.CancelledError:
             await asyncio.sleep(0)  # a turn that was about to open can only be ended once it has
             agent.cancel(INTERRUPTED)
             outcome = await agent.settled()
-            if outcome.turn == 0:
+            if before is None or outcome is before or outcome.turn == 0:
                 outcome = TurnOutcome(0, "aborted", "", INTERRUPTED)
-    return await finish(host, agent, outcome)
+    return await _finish(host, agent, outcome)
 
 
-async def finish(host: Host, agent: Agent, outcome: TurnOutcome) -> Finished:
+async def _begin(agent: Agent, task: str) -> str:
+    """Set off what a person typed; return what a command says, which no turn may follow."""
+    if task.startswith("/"):
+        directory = agent.session.scope.require(command_directory)
+        return await directory.run(agent.session, task)
+    await agent.send(task)
+    return ""
+
+
+async def _finish(host: Host, agent: Agent, outcome: TurnOutcome) -> Finished:
     """Dispose of an agent and gather what its session came to."""
     session = agent.session
     stats = _stats(session)

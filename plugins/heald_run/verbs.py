@@ -8,23 +8,29 @@ import click
 
 from heald import Host
 from heald.verbs import host_verb, json_option, print_json
-from heald_agent import Agent, CwdInvalid, TurnOutcome, agents
-from heald_commands import command_directory
+from heald_agent import CwdInvalid, agents
 from heald_query import SessionRecord, find_session, session_query
 from heald_run.errors import NothingToContinue, OptionsConflict, TaskEmpty
-from heald_run.runs import Finished, finish, run_task, tell_how_to_go_on
+from heald_run.runs import Finished, run_task, tell_how_to_go_on
 from heald_run.survey import SURVEY_MODEL, SURVEY_TASK
 from heald_session import SessionId
 
 
 @click.command()
 @click.argument("task")
-@click.option("--preset", help="The preset of a new session; see `heald presets list`.")
+@click.option(
+    "--preset", metavar="ID", help="The preset of a new session; see `heald presets list`."
+)
 @click.option("--model", help="The model, as `adapter:model`: `openai:gpt-5`, `scripted:survey`.")
 @click.option(
     "--continue", "latest", is_flag=True, help="Go on with this directory's latest session."
 )
 @click.option("--session", help="Go on with the session of this id.")
+@click.option(
+    "--continue-as",
+    metavar="ID",
+    help="The preset to go on with if the one the session ran on is not there any more.",
+)
 @json_option
 @host_verb
 async def run(
@@ -35,16 +41,22 @@ async def run(
     model: str | None,
     latest: bool,
     session: str | None,
+    continue_as: str | None,
     as_json: bool,
 ) -> int:
     """Let an agent work on TASK in the current directory, and print its answer.
 
-    A TASK that begins with a slash is a command of the session and runs without a model. What
-    happens meanwhile is shown on standard error. The exit code is 0 if the turn was completed, 1 if
-    it failed and 130 if it was interrupted; the session can be resumed in every case.
+    A TASK that begins with a slash is a command of the session: most run without a model, a skill
+    starts a turn. What happens meanwhile is shown on standard error. The exit code is 0 if the turn
+    was completed, 1 if it failed and 130 if it was interrupted; the session can be resumed in every
+    case.
     """
     if latest and session is not None:
         raise OptionsConflict(("--continue", "--session"))
+    if preset is not None and continue_as is not None:
+        raise OptionsConflict(("--preset", "--continue-as"))
+    if continue_as is not None and not latest and session is None:
+        raise click.UsageError("--continue-as needs --session or --continue")
     if not task.strip():
         raise TaskEmpty
     cwd = _directory(Path())
@@ -53,14 +65,12 @@ async def run(
         session = await _latest(host, cwd)
     if session is not None:
         id_ = await find_session(host.scope.require(session_query), session)
-        agent = await registry.resume(id_, preset=preset, model=model)
+        agent = await registry.resume(id_, preset=preset, continue_as=continue_as, model=model)
     else:
         agent = await registry.create(cwd=cwd, preset=preset, model=model)
-    if task.startswith("/"):
-        return await _run_command(host, agent, task, as_json=as_json)
-    if agent.model is None:
+    if agent.model is None and not task.startswith("/"):
         _say_that_no_model_is_configured(host)
-        agent.use_model(SURVEY_MODEL)
+        agent.use_model(SURVEY_MODEL, chosen=False)
     finished = await run_task(host, agent, task, quiet=as_json)
     return _conclude(host, finished, as_json=as_json)
 
@@ -103,13 +113,6 @@ def _directory(path: Path) -> Path:
         raise CwdInvalid(
             str(path), f"the directory you are in is gone ({error.strerror})"
         ) from error
-
-
-async def _run_command(host: Host, agent: Agent, line: str, *, as_json: bool) -> int:
-    directory = agent.session.scope.require(command_directory)
-    output = await directory.run(agent.session, line)
-    finished = await finish(host, agent, TurnOutcome(0, "completed", output))
-    return _conclude(host, finished, as_json=as_json)
 
 
 async def _latest(host: Host, cwd: Path) -> SessionId:

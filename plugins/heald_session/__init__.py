@@ -3,8 +3,10 @@
 from heald_session.contracts import AppendGuard, Proposal, Session, SessionStore, WindowHolder
 from heald_session.conversation import (
     AssistantMessage,
+    HistorySummary,
     InboxMessage,
     Message,
+    Shown,
     StepEnd,
     StepStart,
     ToolCall,
@@ -24,6 +26,7 @@ from heald_session.errors import (
     DataNotJson,
     EventInvalid,
     EventTypeUnknown,
+    HeaderInvalid,
     LogNeedsPlugin,
     SessionClosed,
     SessionIdInvalid,
@@ -32,6 +35,7 @@ from heald_session.errors import (
 )
 from heald_session.events import APPEND, Event, EventType, NewEvent, Surface
 from heald_session.header import FORMAT_VERSION, Header
+from heald_session.history import balanced
 from heald_session.hookspecs import (
     append_guards,
     event_appended,
@@ -61,6 +65,8 @@ __all__ = [
     "EventType",
     "EventTypeUnknown",
     "Header",
+    "HeaderInvalid",
+    "HistorySummary",
     "InboxMessage",
     "LogNeedsPlugin",
     "LogOffset",
@@ -76,6 +82,7 @@ __all__ = [
     "SessionNotFound",
     "SessionRenamed",
     "SessionStore",
+    "Shown",
     "StepEnd",
     "StepStart",
     "Surface",
@@ -91,6 +98,7 @@ __all__ = [
     "WindowHolder",
     "after",
     "append_guards",
+    "balanced",
     "before",
     "checked_id",
     "event_appended",

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import attrs
 
 from heald import Composition, Scope
-from heald_session.conversation import Message, TurnContext
+from heald_session.conversation import Message, Shown, TurnContext
 from heald_session.events import Event, NewEvent, Surface
 from heald_session.header import Header
 from heald_session.positions import LogOffset, Seq, SessionId
@@ -107,6 +107,10 @@ class Session(Protocol):
         """Return what the model sees: the fold of surface events, balanced for a request."""
         ...
 
+    def surface(self) -> tuple[Shown, ...]:
+        """Return the surface as the log has it, for whoever replaces a range of it."""
+        ...
+
     def context(self) -> TurnContext | None:
         """Return the last `turn/context`, or None before the first."""
         ...
@@ -138,7 +142,7 @@ class SessionStore(Protocol):
         """Make and publish an empty session.
 
         The events `first` are in the log before anyone can see the session, and durable if it is
-        kept at all. Raises `SessionIdTaken` or `SessionIdInvalid`.
+        kept at all. Raises `SessionIdTaken`, `SessionIdInvalid` or `HeaderInvalid`.
         """
         ...
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import attrs
 import msgspec
+
+from heald_session.positions import Seq
 
 
 class _Data(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -122,5 +125,25 @@ class ToolResult(_Data, frozen=True):
     is_error: bool = False
 
 
+class HistorySummary(_Data, frozen=True):
+    """`history/summary`: replaces a range of the surface; people still read what it replaced.
+
+    The model reads it as a user message of this id and text.
+    """
+
+    id: str
+    text: str
+    usage: Usage | None = None
+    """What the request that it is the answer to came to."""
+
+
 Message = UserMessage | AssistantMessage | ToolResult
 """What a model request is made of."""
+
+
+@attrs.frozen
+class Shown:
+    """A place on the surface, and what the model is shown there: None if it cannot be read."""
+
+    seq: Seq
+    message: Message | None

@@ -45,6 +45,19 @@ class SessionIdInvalid(HealdError, ValueError):
 
 
 @attrs.define
+class HeaderInvalid(HealdError, ValueError):
+    """A session's creation facts cannot be stored."""
+
+    code = "HEADER_INVALID"
+    id: str
+    field: str
+    reason: str
+
+    def message(self) -> str:
+        return f"session {self.id!r} cannot be made: its {self.field} {self.reason}"
+
+
+@attrs.define
 class SessionClosed(HealdError, RuntimeError):
     """The session was disposed of; nothing more can be appended."""
 
@@ -144,3 +157,13 @@ class LogNeedsPlugin(HealdError):
 
     def message(self) -> str:
         return f"session {self.id!r} needs a plugin that declares {', '.join(self.types)}"
+
+
+@attrs.define
+class TitleEmpty(HealdError, ValueError):
+    """A session was to be given a title without a visible character."""
+
+    code = "TITLE_EMPTY"
+
+    def message(self) -> str:
+        return "a title has at least one visible character; write /rename TITLE"

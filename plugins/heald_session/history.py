@@ -8,14 +8,23 @@ from typing import Any
 
 import msgspec
 
-from heald_session.conversation import AssistantMessage, Message, ToolResult, UserMessage
+from heald_session.conversation import (
+    AssistantMessage,
+    HistorySummary,
+    Message,
+    Shown,
+    ToolResult,
+    UserMessage,
+)
 from heald_session.events import Event, Surface
 from heald_session.positions import Seq
 
-MESSAGES: dict[str, type[UserMessage | AssistantMessage | ToolResult]] = {
+_Data = UserMessage | AssistantMessage | ToolResult | HistorySummary
+MESSAGES: dict[str, type[_Data]] = {
     "user/message": UserMessage,
     "assistant/message": AssistantMessage,
     "tool/result": ToolResult,
+    "history/summary": HistorySummary,
 }
 """The event types a model can be shown."""
 
@@ -61,10 +70,17 @@ class History:
 
     def messages(self) -> tuple[Message, ...]:
         """Return what a request may carry."""
+        return balanced([one for one in self._decoded() if one is not None])
+
+    def shown(self) -> tuple[Shown, ...]:
+        """Return every place of the surface in order, as it is in the log."""
+        return tuple(map(Shown, self._seqs, self._decoded()))
+
+    def _decoded(self) -> Iterable[Message | None]:
         for place, entry in enumerate(self._entries):
-            if isinstance(entry, tuple):
-                self._entries[place] = message_of(*entry)
-        return balanced([one for one in self._entries if isinstance(one, Message)])
+            message = message_of(*entry) if isinstance(entry, tuple) else entry
+            self._entries[place] = message
+            yield message
 
     def _shadowed(self, surface: Surface) -> tuple[int, int]:
         """Return the places a replacement takes; none, at the end, if its range is gone."""
@@ -84,14 +100,13 @@ def message_of(type: str, encoded: msgspec.Raw) -> Message | None:  # noqa: A002
     if kind is None:
         return None
     try:
-        return msgspec.json.decode(encoded, type=kind)
+        data: _Data | None = msgspec.json.decode(encoded, type=kind)
     except msgspec.ValidationError:
-        return _as_far_as_known(msgspec.json.decode(encoded), kind)
+        data = _as_far_as_known(msgspec.json.decode(encoded), kind)
+    return UserMessage(data.id, data.text) if isinstance(data, HistorySummary) else data
 
 
-def _as_far_as_known(
-    data: Any, kind: type[UserMessage | AssistantMessage | ToolResult]
-) -> Message | None:
+def _as_far_as_known(data: Any, kind: type[_Data]) -> _Data | None:
     if not isinstance(data, dict):
         return None
     known = {name: value for name, value in data.items() if name in kind.__struct_fields__}

@@ -18,7 +18,7 @@ from heald_persistence import (
 )
 from heald_session.admission import ask_guards
 from heald_session.contracts import WindowHolder
-from heald_session.conversation import Message, TurnContext
+from heald_session.conversation import Message, Shown, TurnContext
 from heald_session.errors import AppendReentrant, EventInvalid, EventTypeUnknown, SessionClosed
 from heald_session.events import APPEND, Event, NewEvent, Surface
 from heald_session.header import Header
@@ -208,6 +208,9 @@ class LiveSession:
 
     def history(self) -> tuple[Message, ...]:
         return self._history.messages()
+
+    def surface(self) -> tuple[Shown, ...]:
+        return self._history.shown()
 
     def context(self) -> TurnContext | None:
         return self._context

@@ -8,10 +8,12 @@ from typing import Any
 import attrs
 
 from heald import Plugin, RowContext, implements, setting
+from heald_commands import Command, commands
 from heald_projection import Unit, units
 from heald_session.contracts import SessionStore
 from heald_session.conversation import (
     AssistantMessage,
+    HistorySummary,
     InboxMessage,
     StepEnd,
     StepStart,
@@ -25,6 +27,7 @@ from heald_session.conversation import (
 from heald_session.events import EventType
 from heald_session.hookspecs import event_types, session_store
 from heald_session.naming import SessionRenamed
+from heald_session.rename_command import RENAME_COMMAND
 from heald_session.store import LiveSessions
 from heald_session.units import UNITS
 from heald_session.window import WindowLimits
@@ -41,6 +44,7 @@ EVENT_TYPES = (
     EventType("assistant/message", AssistantMessage),
     EventType("tool/start", ToolStart),
     EventType("tool/result", ToolResult),
+    EventType("history/summary", HistorySummary),
 )
 
 
@@ -74,6 +78,11 @@ class SessionPlugin(Plugin[SessionConfig]):
     def store(self) -> SessionStore:
         """Offer the live sessions."""
         return self._store
+
+    @implements(commands)
+    def rename(self) -> Iterable[Command]:
+        """Contribute `/rename`."""
+        return (RENAME_COMMAND,)
 
     @classmethod
     @implements(event_types)

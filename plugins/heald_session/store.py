@@ -23,7 +23,7 @@ from heald_session.filling import inherit, load
 from heald_session.forks import checked_cut, forked_header, refuse_inside_a_turn
 from heald_session.header import FORMAT_VERSION, Header
 from heald_session.hookspecs import session_closed, session_opened, session_prepared
-from heald_session.ids import checked_id, new_id, new_log_id
+from heald_session.ids import checked_header, checked_id, new_id, new_log_id
 from heald_session.live import LiveSession
 from heald_session.origins import LiveOrigin, Origin
 from heald_session.positions import LogOffset, SessionId
@@ -170,7 +170,7 @@ class LiveSessions:
         first: Sequence[NewEvent],
         composition: Composition | None,
     ) -> LiveSession:
-        with self._taking(header.id):
+        with self._taking(checked_header(header).id):
             writer = await _writer(self._storage(composition), header, cut, origin)
             session = self._session(header, cut, writer, composition)
             try:

@@ -67,8 +67,9 @@ def _asking(state: _Usage, event: Event) -> _Usage:
 
 def _usage(event: Event) -> Usage | None:
     """Return what the request took that an event answers, if it answers one and tells."""
-    if event.surface is not None and event.surface.op == "replace":
-        return None  # it tells again what was answered
+    replaces = event.surface is not None and event.surface.op == "replace"
+    if replaces and event.type == "assistant/message":
+        return None  # it tells again what was answered; a summary was asked for
     try:
         return _answer(event.encoded).usage
     except msgspec.DecodeError:
@@ -102,7 +103,7 @@ def _view(state: _Usage) -> TokenUsage:
 TOKEN_USAGE = Unit(
     key="tokenUsage",
     state_version=1,
-    event_types=frozenset({"step/start", "assistant/message"}),
+    event_types=frozenset({"step/start", "assistant/message", "history/summary"}),
     initial=_nothing_yet,
     apply=_apply,
     view=_view,

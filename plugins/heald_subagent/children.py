@@ -240,7 +240,7 @@ def _make(agent: Agent, stack: AsyncExitStack) -> Children:
     return children
 
 
-CHILDREN = StateKey("subagent.children", _make)
+CHILDREN = StateKey("subagent.children", _make, lasting=True)
 
 
 async def _all_ended(

@@ -6,7 +6,7 @@ import attrs
 from msgspec import UNSET, ValidationError
 
 from heald_agent import Agent, ModelNotConfigured, agents
-from heald_preset import Seat, presets
+from heald_preset import PresetGone, PresetNotFound, Seat, presets
 from heald_projection import ProjectionFaulted
 from heald_query import session_query
 from heald_session import Header, Session, SessionId, session_store
@@ -25,6 +25,8 @@ from heald_subagent.identity import (
 )
 from heald_subagent.rows import ORIGIN
 
+_PRESET = "agentPreset"
+
 
 @attrs.frozen
 class Stored:
@@ -32,6 +34,8 @@ class Stored:
 
     header: Header
     identity: ContinuableIdentity
+    preset: str | None
+    """What its log says that it runs on."""
 
 
 def authorize(parent: Agent, header: Header) -> None:
@@ -54,7 +58,7 @@ async def resume(parent: Agent, id: SessionId, *, max_depth: int) -> tuple[Agent
     terms = _terms(parent, stored.identity)
     agent = parent.session.scope.require(agents).get(id)
     if agent is None:
-        seat = await _seat(parent, stored.header)
+        seat = await _seat(parent, stored)
         session = await _load(parent, stored.header, seat)
         agent = await settle_in(session, seat, terms)
     return agent, stored.identity.label
@@ -65,11 +69,12 @@ async def _read(parent: Agent, id: SessionId) -> Stored:  # noqa: A002 - what it
     if query is None:
         raise SubagentQueryUnavailable
     try:
-        async with query.observe_session(id, [KEY]) as seen:
+        async with query.observe_session(id, [KEY, _PRESET]) as seen:
             authorize(parent, seen.header)
             identity = identity_from(seen.state(KEY))
             own = identity is not None and identity.seq >= seen.inherited_event_count
-            return Stored(seen.header, _continuable(id, identity if own else None))
+            preset = seen.projections.values.get(_PRESET)
+            return Stored(seen.header, _continuable(id, identity if own else None), preset)
     except (ProjectionFaulted, ValidationError, KeyError) as error:
         raise SubagentNotContinuable(id, "its descriptor cannot be read") from error
 
@@ -92,17 +97,20 @@ def _terms(parent: Agent, identity: ContinuableIdentity) -> Terms:
     return Terms(model, denied, None if identity.persona is UNSET else identity.persona)
 
 
-async def _seat(parent: Agent, header: Header) -> Seat | None:
+async def _seat(parent: Agent, stored: Stored) -> Seat | None:
     """Take a place beside the parent if the child ran on its preset, else on the child's own."""
     service = parent.session.scope.find(presets)
-    if service is None or header.agent_preset is None:
+    if service is None or stored.preset is None:
         return None
     beside = await service.seat_beside(parent.session)
-    if beside is not None and beside.preset == header.agent_preset:
+    if beside is not None and beside.preset == stored.preset:
         return beside
     if beside is not None:
         await beside.release()
-    return await service.seat(header.agent_preset, cwd_of(parent.session))
+    try:
+        return await service.seat(stored.preset, cwd_of(parent.session))
+    except PresetNotFound as error:
+        raise PresetGone(stored.header.id, stored.preset, error.known) from error
 
 
 async def _load(parent: Agent, header: Header, seat: Seat | None) -> Session:

@@ -14,7 +14,18 @@ from pathlib import Path
 import msgspec
 
 from heald import NoConfig, Plugin, Row, implements, open_host
-from heald_agent import AnyTool, Tool, ToolContext, agents, tools
+from heald_agent import (
+    Answerer,
+    AnyTool,
+    AskOpened,
+    Question,
+    Tool,
+    ToolContext,
+    agents,
+    answerers,
+    ask_opened,
+    tools,
+)
 from heald_models_scripted import Call, Conversation, Reply, Script, scripts
 from heald_session import Event, Session, SessionId, event_appended
 
@@ -34,7 +45,9 @@ def stand_still() -> None:
     time.sleep(3600)
 
 
-async def use(arguments: Name, _context: ToolContext) -> str:
+async def use(arguments: Name, context: ToolContext) -> str:
+    if arguments.name == "asking":
+        await context.agent.ask(Question(text="Shall I?"))
     if arguments.name == phase():
         stand_still()
     return f"used {arguments.name}"
@@ -46,7 +59,11 @@ def play(conversation: Conversation) -> Reply:
         stand_still()
     if conversation.step > 0:
         return Reply(text="done")
-    names = {"beside": ("quick", "beside", "after"), "running": ("running", "after")}
+    names = {
+        "beside": ("quick", "beside", "after"),
+        "running": ("running", "after"),
+        "asking": ("asking", "after"),
+    }
     calls = [call_for(name) for name in names.get(phase(), ("quick", "after"))]
     return Reply(text="Let me.", calls=tuple(calls))
 
@@ -67,6 +84,14 @@ class Crashing(Plugin[NoConfig]):
     @implements(scripts)
     def bring_scripts(self) -> Iterable[Script]:
         return (Script("crash", play),)
+
+    @implements(answerers)
+    def attend(self) -> Iterable[Answerer]:
+        return (lambda _session: True,)
+
+    @implements(ask_opened)
+    def hear(self, session: Session, ask: AskOpened) -> None:
+        stand_still()
 
     @implements(event_appended)
     def watch(self, session: Session, event: Event) -> None:

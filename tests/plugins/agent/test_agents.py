@@ -36,12 +36,16 @@ async def test_a_place_nobody_can_work_in_is_refused(host_with: HostWith, tmp_pa
     file.write_text("")
     shut = tmp_path / "shut"
     shut.mkdir(mode=0)
+    odd = tmp_path / "\udcff"
+    odd.mkdir()
     async with host_with() as host:
         create = host.scope.require(agents).create
         with pytest.raises(CwdInvalid, match="does not exist"):
             await create(cwd=tmp_path / "nowhere")
         with pytest.raises(CwdInvalid, match="not a directory"):
             await create(cwd=file)
+        with pytest.raises(CwdInvalid, match="not UTF-8"):
+            await create(cwd=odd)
         if not os.access(shut, os.R_OK):  # the one who may do anything may read it too
             with pytest.raises(CwdInvalid, match="cannot be read"):
                 await create(cwd=shut)

@@ -50,6 +50,7 @@ EXPECTED = {
     "accepted": [],
     "streaming": [],
     "running": ["unknown", "never ran"],
+    "asking": ["unknown", "never ran"],
     "beside": ["used quick", "unknown", "never ran"],
     "unflushed": ["unknown", "never ran"],
     "answered": ["used quick", "used after"],
@@ -86,3 +87,5 @@ async def test_a_killed_turn_leaves_a_session_that_can_go_on(
     ended = [data["turn"] for type_, data in events if type_ == "turn/end"]
     assert started == ended == sorted(set(started))
     assert delivered.text == ("the task" if phase == "accepted" else delivered.text)
+    decided = [data["outcome"] for type_, data in events if type_ == "ask/decided"]
+    assert decided == (["expired"] if phase == "asking" else [])

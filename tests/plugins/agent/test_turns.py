@@ -66,6 +66,7 @@ async def test_a_prompt_is_one_turn_whose_events_come_in_order(
         message = await agent.send("hello")
         outcome = await agent.settled()
         assert types_of(agent) == [
+            "model/selected",
             "inbox/message",
             "turn/start",
             "user/message",
@@ -364,7 +365,7 @@ async def test_a_turn_that_may_not_open_leaves_its_message_undelivered_and_stops
         outcome = await agent.settled()
         assert outcome.error is not None
         assert outcome.error.code == "APPEND_REFUSED"
-        assert types_of(agent) == ["inbox/message"]
+        assert types_of(agent) == ["model/selected", "inbox/message"]
         refusing.clear()
         await agent.send("two")
         await agent.settled()

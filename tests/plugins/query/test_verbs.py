@@ -116,7 +116,7 @@ def test_programs_get_an_array_of_objects(home: Path) -> None:
         "parent_session": None,
         "origin": None,
         "delegation_depth": 0,
-        "agent_preset": "standard",
+        "preset": "standard",
         "live": False,
         "stored": True,
         "problem": None,

@@ -146,6 +146,38 @@ def test_a_slash_command_runs_without_a_turn_and_is_logged(heald: CommandRunner)
     assert "command/ran" in heald("sessions", "show", result["session"]).stdout
 
 
+@pytest.fixture
+def skill(project: Path) -> None:
+    """Give the project a skill."""
+    file = project / ".heald" / "skills" / "fold" / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nname: fold\ndescription: Fold a letter.\n---\nFold it thrice.\n")
+
+
+@pytest.mark.usefixtures("skill")
+def test_a_skill_that_is_run_as_a_command_is_answered(heald: CommandRunner) -> None:
+    done = heald("run", "--model", "scripted:echo", "/fold twice")
+    assert done.stdout.splitlines()[0] == "/fold twice"
+    assert "Fold it thrice." in done.stdout
+    assert done.stderr.splitlines()[-1] == "agent: completed"
+
+    again = printed(heald("run", "--continue", "--model", "scripted:echo", "--json", "/fold more"))
+    assert (again["outcome"], again["turns"]) == ("completed", 2)
+    assert again["text"].startswith("/fold more")
+
+
+@pytest.mark.usefixtures("skill")
+def test_a_skill_whose_turn_fails_is_a_failed_run(heald: CommandRunner) -> None:
+    done = heald("run", "--model", "scripted:failing", "/fold", code=1)
+    assert "MODEL_FAILED" in done.stderr
+
+
+def test_a_command_of_a_session_that_had_turns_says_what_it_says(heald: CommandRunner) -> None:
+    heald("run", "--model", "scripted:echo", "hello")
+    result = printed(heald("run", "--continue", "--json", "/shout all of it"))
+    assert (result["outcome"], result["text"], result["turns"]) == ("completed", "ALL OF IT", 1)
+
+
 def test_an_unknown_slash_command_names_the_nearest(heald: CommandRunner) -> None:
     done = heald("run", "/shot x", code=1)
     assert "COMMAND_UNKNOWN" in done.stderr

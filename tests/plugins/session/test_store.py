@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from heald import Composition, Host, Row
+from heald.testing import HostFactory
 from heald_persistence import LogChanged, SessionBusy, SessionNotSaved, disk, session_persistence
 from heald_session import (
+    HeaderInvalid,
     LogNeedsPlugin,
     NewEvent,
     SessionId,
@@ -410,3 +412,15 @@ async def test_a_session_has_the_id_that_was_asked_for_from_its_first_event_on(
         (stored,) = await host.scope.require(session_persistence).list()
         assert stored.header is not None
         assert (stored.name, stored.header.id) == ("one", "one")
+
+
+@pytest.mark.parametrize("field", ["cwd", "agent_preset"])
+async def test_facts_that_no_file_can_hold_are_refused_before_anything_is_made(
+    heald_host: HostFactory, field: str
+) -> None:
+    async with heald_host(rows=[Row("session", "session")]) as host:
+        store = host.scope.require(session_store)
+        facts: dict[str, Any] = {"cwd": None, field: "/loom/\udcff"}
+        with pytest.raises(HeaderInvalid, match=f"its {field} has a lone surrogate"):
+            await store.create(**facts)
+        assert store.live() == ()

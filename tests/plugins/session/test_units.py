@@ -224,6 +224,21 @@ async def test_a_request_is_counted_once_though_its_answer_is_told_again(
         assert view(session, "tokenUsage")["input_tokens"] == 10
 
 
+async def test_the_request_for_a_summary_is_counted_like_any_other(
+    heald_host: HostFactory,
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        session = await opened(host)
+        prompt(session, "weave")
+        ask(session, 1, "acme:loom")
+        told = {"text": "wove", "usage": {"input_tokens": 10, "output_tokens": 1}}
+        said = answer(session, told)
+        summary = {"id": "s", "text": "wove", "usage": {"input_tokens": 7, "output_tokens": 2}}
+        replaced = Surface("replace", said.seq, said.seq)
+        session.append("history/summary", summary, surface=replaced, sources=(said.seq,))
+        assert view(session, "tokenUsage")["models"]["acme:loom"]["input_tokens"] == 17
+
+
 async def test_an_answer_to_no_known_model_counts_in_the_totals_only(
     heald_host: HostFactory,
 ) -> None:
