@@ -9,7 +9,7 @@ from typing import Protocol
 import attrs
 
 from heald import Composition, Stack
-from heald_session import Session
+from heald_session import Seq, Session
 
 
 @attrs.frozen
@@ -37,6 +37,39 @@ class Preset:
     """Whether a preset of the same id in an earlier root hides this one."""
 
 
+@attrs.frozen
+class PresetRemoved:
+    """What became of a preset that was removed."""
+
+    id: str
+    kept: Path
+    """Where its directory is now."""
+    default: str | None = None
+    """The default that holds now, if the removed preset was it."""
+
+
+@attrs.frozen
+class DefaultSet:
+    """What became of a default that was set."""
+
+    preset: str
+    file: Path
+    """Where it is written."""
+    holds: str
+    """The default that holds: another one if `holds_by` says so."""
+    holds_by: str
+    """Which layer says so."""
+
+
+@attrs.frozen
+class PresetChoice:
+    """What became of the choice of a preset for a session."""
+
+    preset: str
+    seq: Seq | None
+    """The event that says so, which is durable; None if the session ran on just that already."""
+
+
 class Seat(Protocol):
     """A place on a preset's standing composition, held until it is released."""
 
@@ -55,6 +88,10 @@ class Seat(Protocol):
         """The composition that the seat keeps mounted."""
         ...
 
+    def another(self) -> Seat:
+        """Take another seat on the same composition, which stays until both are released."""
+        ...
+
     async def release(self) -> None:
         """Give the seat up; the last one out stops the composition. Once is enough."""
         ...
@@ -66,19 +103,29 @@ class Presets(Protocol):
     The roster is read from its files each time, so an edit is seen by the next call.
     """
 
-    def roster(self, cwd: Path | None) -> Sequence[Preset]:
+    async def roster(self, cwd: Path | None) -> Sequence[Preset]:
         """List every preset that a session in `cwd` could choose, shadowed ones marked."""
         ...
 
-    def resolve(self, preset: str, cwd: Path | None) -> Stack:
+    async def resolve(self, preset: str, cwd: Path | None) -> Stack:
         """Return the rows that a preset comes to, with origins.
 
         Raises `PresetNotFound`, or `PresetInvalid` with the reason that the roster shows.
         """
         ...
 
-    def default(self) -> str:
-        """Return the id that a session gets when none is named; it may name nothing."""
+    async def check(self, preset: str, cwd: Path | None) -> None:
+        """Mount a preset for nobody, and stop it again.
+
+        Raises `PresetNotFound`, or `PresetInvalid` with every row that failed to start or to stop.
+        """
+        ...
+
+    async def default(self) -> str:
+        """Return the id that a session gets when none is named, as it is set now.
+
+        It may name nothing. Raises `CompositionError` if the host's files cannot be read any more.
+        """
         ...
 
     async def seat(self, preset: str | None, cwd: Path | None) -> Seat:
@@ -94,4 +141,65 @@ class Presets(Protocol):
 
     def occupy(self, session: Session, seat: Seat) -> None:
         """Let a live session run on a seat until it closes, and release the seat then."""
+        ...
+
+    async def running(self, session: Session) -> str | None:
+        """Return the preset that a live session runs, by its log; None if it is the host's rows."""
+        ...
+
+    async def sit(
+        self, session: Session, *, preset: str | None = None, continue_as: str | None = None
+    ) -> None:
+        """Let a session that was loaded run on the preset that its log names.
+
+        One that has a place already, or no preset, stays as it is. If its preset cannot be mounted
+        any more it goes on with `continue_as`, which is logged; without that, raises `PresetGone`
+        or `PresetInvalid`. Raises `PresetConflict` if another preset is named than the one it runs.
+        """
+        ...
+
+    async def switch(self, session: Session, preset: str) -> PresetChoice:
+        """Let a blank live session run on the newest generation of a preset.
+
+        Returns once that is durable and the old composition is left. Raises `PresetLocked` after
+        the first turn began and for a subagent, `PresetNotFound`, `PresetInvalid`, or what
+        `Session.append` raises; then the session is as it was. Raises what `Session.flush` raises,
+        too; then it runs on the preset.
+        """
+        ...
+
+
+class PresetAuthoring(Protocol):
+    """The person's own presets: directories below the root `user`.
+
+    Files are written whole or not at all: raises `FileUnwritable` then.
+    """
+
+    async def copy(self, source: str, new: str, cwd: Path | None) -> Path:
+        """Copy a preset with everything that is in its directory, but for its label and order.
+
+        Raises `PresetNotFound`, `PresetExists`, and `PresetInvalid` for an id that is none and for
+        what cannot be copied.
+        """
+        ...
+
+    async def create(self, new: str, extends: str | None, cwd: Path | None) -> Path:
+        """Make a preset with a file to start from, that extends another or begins with nothing.
+
+        Raises `PresetExists`, `PresetInvalid`, and `PresetNotFound` for what it is to extend.
+        """
+        ...
+
+    async def remove(self, preset: str, cwd: Path | None) -> PresetRemoved:
+        """Move a preset's directory out of the roster, and clear a default that named it.
+
+        Raises `PresetNotFound`, or `PresetReadOnly` if it is not the person's own.
+        """
+        ...
+
+    async def set_default(self, preset: str, cwd: Path | None) -> DefaultSet:
+        """Make a preset the default of sessions that are made from now on, in this host too.
+
+        Raises `PresetNotFound` or `PresetInvalid`.
+        """
         ...

@@ -18,23 +18,24 @@ class Document:
     """A preset's file: a layer of rows and patches, and what the roster shows of it."""
 
     layer: Layer
-    digest: str
-    """Of the file's bytes: another one makes another generation."""
+    directory: Path
     label: str | None = None
     description: str = ""
     order: int = 100
     extends: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """Of the file's bytes: another one makes another generation."""
+        return sha256(self.layer.content).hexdigest()
 
 
 def read_document(file: Path) -> Document:
     """Read a `preset.toml`; raises `PresetProblem` with everything that is wrong with it."""
     try:
         layer = read_layer(file, keys=tuple(_KEYS))
-        digest = sha256(file.read_bytes()).hexdigest()
     except CompositionError as error:
         raise PresetProblem.of(error.faults) from error
-    except OSError as error:  # it went away since the layer was read
-        raise PresetProblem(f"{file}: cannot be read: {error.strerror}") from error
     wrong = [
         f"{file}: {key}: expected {kind.__name__}, got {value!r}"
         for key, kind in _KEYS.items()
@@ -42,4 +43,4 @@ def read_document(file: Path) -> Document:
     ]
     if wrong:
         raise PresetProblem("; ".join(wrong))
-    return Document(layer, digest, **layer.extra)
+    return Document(layer, file.parent, **layer.extra)

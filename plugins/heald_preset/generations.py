@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
+from pathlib import Path
 
 import attrs
 
 from heald import CompositionError, Host, Row, Stack, stack
 from heald_preset.documents import Document
 from heald_preset.problems import PresetProblem
-from heald_preset.roster import Entry, Roster
 
 
 @attrs.frozen
@@ -20,24 +21,42 @@ class Generation:
     preset: str
     stack: Stack
     key: str
+    directories: tuple[Path, ...]
+    """The preset's own, then that of what it extends, and so on."""
 
 
-def resolve(roster: Roster, entry: Entry, host: Host) -> Generation:
-    """Resolve an entry above the host's rows, mounting nothing.
+def resolve(chain: Sequence[Document], host: Host) -> Stack:
+    """Stack a preset's documents above the host's rows, mounting nothing.
 
     Raises `PresetProblem` with what is wrong with it.
     """
-    chain = roster.chain(entry)
+    resolved = stacked(chain, host)
+    check(resolved, host)
+    return resolved
+
+
+def stacked(chain: Sequence[Document], host: Host) -> Stack:
+    """Return what documents come to; raises `PresetProblem` if they do not fit on each other."""
     try:
-        stacked = stack((document.layer for document in chain), host.env)
+        return stack((document.layer for document in chain), host.env)
     except CompositionError as error:
         raise PresetProblem.of(error.faults) from error
-    if faults := host.check(stacked.rows):
+
+
+def check(resolved: Stack, host: Host) -> None:
+    """Raise `PresetProblem` with what is structurally wrong with rows above the host's."""
+    if faults := host.check(resolved.rows):
         raise PresetProblem.of(faults)
-    return Generation(entry.id, stacked, _key(chain, stacked.rows, host))
 
 
-def _key(chain: tuple[Document, ...], rows: tuple[Row, ...], host: Host) -> str:
+def generation(preset: str, chain: Sequence[Document], host: Host) -> Generation:
+    """Name what a preset resolves to; raises `PresetProblem` as `resolve` does."""
+    resolved = resolve(chain, host)
+    directories = tuple(document.directory for document in reversed(chain))
+    return Generation(preset, resolved, _key(chain, resolved.rows, host), directories)
+
+
+def _key(chain: Sequence[Document], rows: Sequence[Row], host: Host) -> str:
     plugins = {row.plugin: host.discovery.plugins[row.plugin] for row in rows if not row.disabled}
     identity = {
         "rows": [[row.id, row.plugin, row.config, row.disabled] for row in rows],

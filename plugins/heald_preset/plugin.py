@@ -7,9 +7,12 @@ from collections.abc import Iterable
 import attrs
 
 from heald import Plugin, RowContext, implements
-from heald_preset.contracts import Presets
+from heald_commands import Command, commands
+from heald_preset.authoring import Author
+from heald_preset.contracts import PresetAuthoring, Presets
 from heald_preset.events import AGENT_PRESET_SELECTED
-from heald_preset.hookspecs import presets
+from heald_preset.hookspecs import preset_authoring, presets
+from heald_preset.preset_command import preset_command
 from heald_preset.projection import AGENT_PRESET
 from heald_preset.service import PresetService
 from heald_preset.standing import House
@@ -22,7 +25,7 @@ class PresetConfig:
     """How presets are chosen."""
 
     default: str = "standard"
-    """The preset of a session for which none is named."""
+    """The preset of a session for which none is named; read anew for each such session."""
 
 
 class PresetPlugin(Plugin[PresetConfig]):
@@ -31,7 +34,7 @@ class PresetPlugin(Plugin[PresetConfig]):
     def __init__(self, context: RowContext[PresetConfig]) -> None:
         super().__init__(context)
         self._house = House(self.scope, self.row)
-        self._service = PresetService(self.scope, self._house, self.config.default)
+        self._service = PresetService(self.scope, self.row, self._house)
 
     async def stop(self) -> None:
         await self._house.close()
@@ -40,9 +43,17 @@ class PresetPlugin(Plugin[PresetConfig]):
     def keep(self) -> Presets:
         return self._service
 
+    @implements(preset_authoring)
+    def write(self) -> PresetAuthoring:
+        return Author(self.scope, self.row, self._service)
+
     @implements(session_closed)
     async def vacate(self, session: Session) -> None:
         await self._service.vacate(session)
+
+    @implements(commands)
+    def choose(self) -> Iterable[Command]:
+        return (preset_command(self._service),)
 
     @classmethod
     @implements(event_types)

@@ -18,4 +18,9 @@ def roots(scope: Scope, cwd: Path | None) -> tuple[PresetRoot, ...]:
     """
     packaged = (contribution.value for contribution in scope.collect(preset_roots))
     project = () if cwd is None else (PresetRoot("project", cwd / ".heald" / "presets"),)
-    return (SHIPPED, *packaged, *project, PresetRoot("user", scope.host.home / "presets"))
+    return (SHIPPED, *packaged, *project, user_root(scope))
+
+
+def user_root(scope: Scope) -> PresetRoot:
+    """Return the person's own root, the only one that is written to."""
+    return PresetRoot("user", scope.host.home / "presets")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 import attrs
@@ -15,22 +16,39 @@ from heald_preset.documents import Document, read_document
 from heald_preset.errors import PresetNotFound, PresetRootUnreadable
 from heald_preset.problems import PresetProblem
 
+FILE = "preset.toml"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
-@attrs.frozen
+def id_problem(name: str) -> str | None:
+    """Return why a name cannot be a preset's id, if it cannot."""
+    if _ID.fullmatch(name):
+        return None
+    return f"{name!r} cannot be an id; name it to match {_ID.pattern}"
+
+
+@attrs.define(eq=False)
 class Entry:
     """A preset's directory, whatever is in it."""
 
     id: str
-    root: str
-    path: Path
+    _root: PresetRoot
     shadowed: bool
 
     @property
+    def root(self) -> str:
+        """What people see as the origin."""
+        return self._root.name
+
+    @cached_property
+    def path(self) -> Path:
+        """The directory; made when asked for, since most entries are only looked past."""
+        return self._root.path / self.id
+
+    @cached_property
     def file(self) -> Path:
-        """The file that makes the directory a preset."""
-        return self.path / "preset.toml"
+        """What makes the directory a preset."""
+        return self.path / FILE
 
 
 class Roster:
@@ -42,23 +60,28 @@ class Roster:
 
     def __init__(self, roots: Iterable[PresetRoot]) -> None:
         self.entries = tuple(_entries(roots))
-        self._documents: dict[Path, Document] = {}
+        self._read: dict[Entry, Document | str] = {}
+        """What each file says, or what is wrong with it."""
 
     def entry(self, preset: str) -> Entry:
         """Return the entry that an id names; raises `PresetNotFound` listing the ids there are."""
         if (entry := self._find(preset)) is None:
-            raise PresetNotFound(preset, tuple(sorted(self._ids())))
+            raise PresetNotFound(preset, self.ids())
         return entry
 
     def document(self, entry: Entry) -> Document:
         """Return what an entry's file says; raises `PresetProblem`."""
-        if not _ID.fullmatch(entry.id):
-            raise PresetProblem(
-                f"{entry.path}: {entry.id!r} cannot be an id; name it to match {_ID.pattern}"
-            )
-        if entry.file not in self._documents:
-            self._documents[entry.file] = read_document(entry.file)
-        return self._documents[entry.file]
+        if (wrong := id_problem(entry.id)) is not None:
+            raise PresetProblem(f"{entry.path}: {wrong}")
+        if (found := self._read.get(entry)) is None:
+            try:
+                found = read_document(entry.file)
+            except PresetProblem as error:
+                found = str(error)
+            self._read[entry] = found
+        if isinstance(found, str):
+            raise PresetProblem(found)
+        return found
 
     def chain(self, entry: Entry) -> tuple[Document, ...]:
         """Return an entry's document after those it extends, the first of them first.
@@ -71,7 +94,7 @@ class Roster:
             where = f"{entries[-1].file}: extends"
             if (found := self._find(base)) is None:
                 raise PresetProblem(
-                    f"{where}: no preset {base!r}; {did_you_mean(base, self._ids())}"
+                    f"{where}: no preset {base!r}; {did_you_mean(base, self.ids())}"
                 )
             if found in entries:
                 circle = " -> ".join([*(e.id for e in entries[entries.index(found) :]), base])
@@ -83,8 +106,9 @@ class Roster:
     def _find(self, preset: str) -> Entry | None:
         return next((e for e in self.entries if e.id == preset and not e.shadowed), None)
 
-    def _ids(self) -> set[str]:
-        return {entry.id for entry in self.entries if _ID.fullmatch(entry.id)}
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids there are, sorted."""
+        return tuple(sorted({entry.id for entry in self.entries if _ID.fullmatch(entry.id)}))
 
 
 def _entries(roots: Iterable[PresetRoot]) -> Iterator[Entry]:
@@ -92,7 +116,7 @@ def _entries(roots: Iterable[PresetRoot]) -> Iterator[Entry]:
     for root in roots:
         names = _names(root)
         for name in names:
-            yield Entry(name, root.name, root.path / name, shadowed=name in seen)
+            yield Entry(name, root, shadowed=name in seen)
         seen.update(names)
 
 

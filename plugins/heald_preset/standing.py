@@ -7,7 +7,7 @@ from typing import Literal
 
 import attrs
 
-from heald import Composition, CompositionError, RowsFailed, Scope, ScopeClosed
+from heald import Composition, CompositionError, FailedRow, RowsFailed, Scope, ScopeClosed
 from heald_preset.errors import PresetInvalid
 from heald_preset.generations import Generation
 from heald_preset.problems import PresetProblem
@@ -45,6 +45,10 @@ class StandingSeat:
         """The key of what the preset resolved to."""
         return self._standing.generation.key
 
+    def another(self) -> StandingSeat:
+        """Take another seat on the same composition."""
+        return self._house.beside(self._standing)
+
     async def release(self) -> None:
         """Give the seat up, once."""
         if not self._released:
@@ -68,22 +72,33 @@ class House:
         Raises `PresetInvalid` if it cannot be mounted, without trying again what failed before.
         """
         self._refuse_failed(generation.key)
-        standing = self._standing.get(generation.key) or self._begin(generation)
+        standing = self._whole(generation.key) or self._begin(generation)
         standing.seats += 1
         try:
             await asyncio.wait({standing.mounting})
-        except asyncio.CancelledError:
+            self._refuse_failed(generation.key)
+            return self._sit(standing)
+        except BaseException:
             await self.leave(standing)
             raise
-        self._refuse_failed(generation.key)
-        return self._sit(standing)
 
-    def beside(self, generation: str) -> StandingSeat:
-        """Take another seat on a composition that somebody holds."""
-        if (standing := self._standing.get(generation)) is None:
-            raise ScopeClosed(self._row)
+    def beside(self, standing: Standing) -> StandingSeat:
+        """Take another seat on a composition that somebody holds, whatever became of its files."""
+        seat = self._sit(standing)
         standing.seats += 1
-        return self._sit(standing)
+        return seat
+
+    async def try_out(self, generation: Generation) -> None:
+        """Mount a generation apart from what stands, and stop it again.
+
+        Raises `PresetInvalid` with every failed row. One that failed before and works now may be
+        joined again.
+        """
+        composition = await self._mounted(generation)
+        await composition.close()
+        if composition.failed:
+            raise _failed(generation.preset, composition.failed)
+        self._failures.pop(generation.key, None)
 
     async def leave(self, standing: Standing) -> None:
         """Give up a seat; the last one out stops the composition and waits until it has."""
@@ -98,8 +113,15 @@ class House:
         while self._stopping:
             await asyncio.wait(self._stopping)
 
+    def _whole(self, key: str) -> Standing | None:
+        """Return what stands, unless a row of it ended meanwhile: that is for those on it alone."""
+        standing = self._standing.get(key)
+        if standing is None or standing.composition is None or standing.composition.is_whole:
+            return standing
+        return None
+
     def _sit(self, standing: Standing) -> StandingSeat:
-        if standing.state == "stopping":  # the row stops: nobody else stops what has seats
+        if standing.state == "stopping":  # or the seat was released: nobody stops what has others
             raise ScopeClosed(self._row)
         if standing.composition is None:
             standing.mounting.result()  # raises what no row of the preset can be blamed for
@@ -119,16 +141,25 @@ class House:
         return standing
 
     async def _mount(self, standing: Standing) -> None:
-        preset, rows = standing.generation.preset, standing.generation.stack.rows
         try:
-            standing.composition = await self._scope.host.mount(f"preset {preset}", rows)
-        except (CompositionError, RowsFailed) as error:
-            self._failures[standing.generation.key] = _invalid(preset, error)
+            standing.composition = await self._mounted(standing.generation)
+        except PresetInvalid as error:
+            self._failures[standing.generation.key] = attrs.evolve(error)  # without its frames
         else:
             standing.state = "live"
         finally:
             if standing.composition is None:
                 self._forget(standing)
+
+    async def _mounted(self, generation: Generation) -> Composition:
+        name, host = f"preset {generation.preset}", self._scope.host
+        try:
+            return await host.mount(name, generation.stack.rows, generation.directories)
+        except CompositionError as error:
+            reason = str(PresetProblem.of(error.faults))
+            raise PresetInvalid(generation.preset, reason) from error
+        except RowsFailed as error:
+            raise _failed(generation.preset, error.failed) from error
 
     def _stop(self, standing: Standing) -> asyncio.Task[None]:
         """Take a composition out of what can be joined, at once, and stop it in a task."""
@@ -152,7 +183,5 @@ async def _undo(standing: Standing) -> None:
         await standing.composition.close()
 
 
-def _invalid(preset: str, error: CompositionError | RowsFailed) -> PresetInvalid:
-    if isinstance(error, RowsFailed):
-        return PresetInvalid(preset, "rows failed; repair or disable each of them", error.failed)
-    return PresetInvalid(preset, str(PresetProblem.of(error.faults)))
+def _failed(preset: str, failed: tuple[FailedRow, ...]) -> PresetInvalid:
+    return PresetInvalid(preset, "rows failed; repair or disable each of them", failed)

@@ -136,5 +136,6 @@ WAIT_AGENTS = Tool(
     arguments=WaitArguments,
     run=_wait,
     parallel=True,
+    changes=False,
     timeout=math.inf,  # it has an argument for that
 )

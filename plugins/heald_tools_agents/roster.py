@@ -53,4 +53,5 @@ LIST_AGENTS = Tool(
     arguments=ListArguments,
     run=_list,
     parallel=True,
+    changes=False,
 )

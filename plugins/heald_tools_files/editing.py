@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 
 import attrs
 import msgspec
@@ -45,7 +45,7 @@ def edit_tool(*, outside: bool) -> Tool[EditArguments]:
     """Make the tool; it changes files outside the session's directory only if that is allowed."""
 
     async def edit(arguments: EditArguments, context: ToolContext) -> str:
-        return await asyncio.to_thread(_edit, arguments, context, outside=outside)
+        return await asyncio.to_thread(edit_file, arguments, context, outside=outside)
 
     return Tool(
         name="edit",
@@ -56,6 +56,18 @@ def edit_tool(*, outside: bool) -> Tool[EditArguments]:
         arguments=EditArguments,
         run=edit,
     )
+
+
+class Changed(Protocol):
+    """What came of a text."""
+
+    @property
+    def text(self) -> str:
+        """What the file is to hold."""
+        ...
+
+
+C = TypeVar("C", bound=Changed)
 
 
 @attrs.frozen
@@ -93,8 +105,14 @@ def _pattern(text: str, old: str, new: str) -> tuple[re.Pattern[str], str]:
     if not crlf or "\r" in old:
         return re.compile(exact), new
     either = exact.replace("\\\n", r"(?:\r\n|(?<!\r)\n)")
+    return re.compile(either), ended_alike(text, new)
+
+
+def ended_alike(text: str, new: str) -> str:
+    """Return `new` with its lines ended as most lines of `text` are."""
     plain = new.replace("\r\n", "\n")
-    return re.compile(either), plain.replace("\n", "\r\n") if 2 * crlf > text.count("\n") else plain
+    is_crlf = 2 * text.count("\r\n") > text.count("\n")
+    return plain.replace("\n", "\r\n") if is_crlf else plain
 
 
 def _places(pattern: re.Pattern[str], text: str) -> list[int]:
@@ -122,7 +140,7 @@ def _named(text: str, places: Sequence[int]) -> str:
 def _hint(text: str, old: str) -> str:
     """Say what is likely wrong with a text that does not occur."""
     if re.match(r" *\d+\t", old):
-        return "; leave out the line numbers that read puts before each line"
+        return "; leave out the line numbers, which are no part of the file"
     wanted = [line.strip() for line in old.strip().splitlines()]
     lines = [line.strip() for line in text.splitlines()]
     starts = (n for n, line in enumerate(lines) if wanted and line == wanted[0])
@@ -132,31 +150,47 @@ def _hint(text: str, old: str) -> str:
     return "; read the file again and copy exactly"
 
 
-def _edit(arguments: EditArguments, context: ToolContext, *, outside: bool) -> str:
-    cwd = context.cwd
-    path = writable(cwd, arguments.path, outside=outside)
-    if not arguments.old:
-        raise ToolError("the text to replace is empty; write makes new files")
-    if arguments.old == arguments.new:
+def edit_file(arguments: EditArguments, context: ToolContext, *, outside: bool) -> str:
+    """Do what the tool does; raises `ToolError` and then changes nothing."""
+    old, new = arguments.old, arguments.new
+    if not old:
+        raise ToolError("the text to replace is empty; give some of the text that the file holds")
+    if old == new:
         raise ToolError("old and new are the same text; nothing would change")
-    encoded(arguments.old, "old")
-    encoded(arguments.new, "new")
+    encoded(old, "old")
+    encoded(new, "new")
+    name, outcome = rewrite(
+        arguments.path,
+        context,
+        lambda text: replaced(text, old, new, every=arguments.all),
+        outside=outside,
+    )
+    places = "1 place" if outcome.count == 1 else f"{outcome.count:,} places"
+    lines = ", ".join(str(line) for line in outcome.lines)
+    more = ", ..." if outcome.count > len(outcome.lines) else ""
+    return f"replaced {places} in {name} (from line {lines}{more})"
+
+
+def rewrite(
+    written: str, context: ToolContext, change: Callable[[str], C], *, outside: bool
+) -> tuple[str, C]:
+    """Change the text of a file, and return its name and what came of the text.
+
+    Raises `ToolError`, also if somebody else changed the file meanwhile, and then changes nothing.
+    """
+    cwd = context.cwd
+    path = writable(cwd, written, outside=outside)
     data, before = _load(path, cwd)
     context.cancel.check()
     # Bytes that are not UTF-8 go through unchanged.
-    outcome = replaced(
-        data.decode("utf-8", "surrogateescape"), arguments.old, arguments.new, every=arguments.all
-    )
+    outcome = change(data.decode("utf-8", "surrogateescape"))
     try:
         if _changed(before, path.stat()):
             raise ToolError(f"{shown(path, cwd)} was changed by somebody else; read it again")
         replace(path, outcome.text.encode("utf-8", "surrogateescape"), before)
     except OSError as error:
         raise trouble(error, path, cwd) from error
-    places = "1 place" if outcome.count == 1 else f"{outcome.count:,} places"
-    lines = ", ".join(str(line) for line in outcome.lines)
-    more = ", ..." if outcome.count > len(outcome.lines) else ""
-    return f"replaced {places} in {shown(path, cwd)} (from line {lines}{more})"
+    return shown(path, cwd), outcome
 
 
 def _load(path: Path, cwd: Path) -> tuple[bytes, os.stat_result]:

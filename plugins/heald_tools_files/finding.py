@@ -62,6 +62,7 @@ def glob_tool(seconds: float) -> Tool[GlobArguments]:
         arguments=GlobArguments,
         run=glob,
         parallel=True,
+        changes=False,
     )
 
 

@@ -10,6 +10,7 @@ import attrs
 from heald import Plugin, did_you_mean, implements
 from heald_agent import AnyTool, tools
 from heald_tools_files.editing import edit_tool
+from heald_tools_files.editor import editor_tool
 from heald_tools_files.finding import glob_tool
 from heald_tools_files.reading import READ
 from heald_tools_files.searching import grep_tool
@@ -21,7 +22,10 @@ _MAKERS: dict[str, Callable[[FileToolsConfig], AnyTool]] = {
     "grep": lambda config: grep_tool(config.search_s),
     "write": lambda config: write_tool(outside=config.write_outside),
     "edit": lambda config: edit_tool(outside=config.write_outside),
+    "editor": lambda config: editor_tool(outside=config.write_outside),
 }
+_USUAL = ("read", "glob", "grep", "write", "edit")
+"""`editor` does what several of these do, for an agent that is to have one tool for files."""
 
 
 def _known(_: object, _field: Any, names: list[str]) -> None:
@@ -41,10 +45,10 @@ def _positive(_: object, _field: Any, value: float) -> None:
 class FileToolsConfig:
     """Which tools there are, and how far they go."""
 
-    tools: list[str] = attrs.field(factory=lambda: list(_MAKERS), validator=_known)
-    """Names among read, glob, grep, write and edit; all of them unless said otherwise."""
+    tools: list[str] = attrs.field(factory=lambda: list(_USUAL), validator=_known)
+    """Names among read, glob, grep, write, edit, editor; all but the last unless said otherwise."""
     write_outside: bool = False
-    """Whether `write` and `edit` may go outside the session's directory; reading always may."""
+    """Whether what changes files may go outside the session's directory; reading always may."""
     search_s: float = attrs.field(default=20.0, validator=_positive)
     """Seconds after which `glob` and `grep` stop with what they have."""
 

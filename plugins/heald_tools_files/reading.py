@@ -79,7 +79,7 @@ class _Page:
             yield f"{part}; go on with offset={self.last + 1}"
         if self.clipped:
             cut = f"{self.clipped:,} of the lines are cut at {LONGEST_LINE:,} characters"
-            yield f"{cut}, where `...` stands; grep shows the surroundings of a match"
+            yield f"{cut}, where `...` stands; search for what you need of them"
         if self.undecodable:
             yield "not UTF-8: bytes that are no text are shown as \N{REPLACEMENT CHARACTER}"
         if b"\r\n" in self.ends:
@@ -89,10 +89,11 @@ class _Page:
 
 
 async def _read(arguments: ReadArguments, context: ToolContext) -> str:
-    return await asyncio.to_thread(_read_file, arguments, context.cwd, context.cancel)
+    return await asyncio.to_thread(read_file, arguments, context.cwd, context.cancel)
 
 
-def _read_file(arguments: ReadArguments, cwd: Path, cancel: CancelToken) -> str:
+def read_file(arguments: ReadArguments, cwd: Path, cancel: CancelToken) -> str:
+    """Do what the tool does; raises `ToolError` for what is no text."""
     path = locate(cwd, arguments.path)
     page = _Page(arguments.offset)
     limit = min(arguments.limit, MOST_LINES)
@@ -135,4 +136,5 @@ READ = Tool(
     arguments=ReadArguments,
     run=_read,
     parallel=True,
+    changes=False,
 )

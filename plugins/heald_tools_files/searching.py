@@ -77,6 +77,7 @@ def grep_tool(seconds: float) -> Tool[GrepArguments]:
         arguments=GrepArguments,
         run=grep,
         parallel=True,
+        changes=False,
     )
 
 

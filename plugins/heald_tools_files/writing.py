@@ -30,7 +30,7 @@ def write_tool(*, outside: bool) -> Tool[WriteArguments]:
     """Make the tool; it writes outside the session's directory only if that is allowed."""
 
     async def write(arguments: WriteArguments, context: ToolContext) -> str:
-        return await asyncio.to_thread(_write, arguments, context, outside=outside)
+        return await asyncio.to_thread(write_file, arguments, context, outside=outside)
 
     return Tool(
         name="write",
@@ -40,7 +40,8 @@ def write_tool(*, outside: bool) -> Tool[WriteArguments]:
     )
 
 
-def _write(arguments: WriteArguments, context: ToolContext, *, outside: bool) -> str:
+def write_file(arguments: WriteArguments, context: ToolContext, *, outside: bool) -> str:
+    """Do what the tool does; raises `ToolError` and then changes nothing."""
     cwd = context.cwd
     path = writable(cwd, arguments.path, outside=outside)
     data = encoded(arguments.content, "content")

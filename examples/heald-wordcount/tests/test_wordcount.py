@@ -95,7 +95,7 @@ async def test_only_agents_on_the_preset_have_the_tool_and_the_command(
 
 
 async def test_the_preset_is_in_the_roster(host: Host, work: Path) -> None:
-    roster = host.scope.require(presets).roster(work)
+    roster = await host.scope.require(presets).roster(work)
     (preset,) = (preset for preset in roster if preset.id == "counting")
     assert (preset.root, preset.extends, preset.problem) == ("heald-wordcount", "standard", None)
 

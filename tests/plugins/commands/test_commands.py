@@ -40,14 +40,14 @@ def ran(session: Session) -> list[CommandRan]:
     return [e.data_as(CommandRan) for e in session.hot() if e.type == "command/ran"]
 
 
-def test_the_catalogue_is_sorted_and_says_whose_each_command_is(
+async def test_the_catalogue_is_sorted_and_says_whose_each_command_is(
     directory: CommandDirectory, session: Session
 ) -> None:
-    catalogue = directory.catalogue(session)
+    catalogue = await directory.catalogue(session)
 
     names = [found.value.name for found in catalogue]
-    assert names == ["echo", "fail", "leave", "number", "refuse", "wait"]
-    assert {found.origin.row for found in catalogue} == {"letters"}
+    assert names == ["echo", "fail", "leave", "number", "refuse", "rename", "wait"]
+    assert {c.origin.row for c in catalogue if c.value.name != "rename"} == {"letters"}
 
 
 async def test_a_command_gets_its_arguments_and_is_logged_with_its_output(
@@ -126,15 +126,27 @@ async def test_a_command_that_is_cancelled_is_logged_as_such(
     assert ran(session) == [CommandRan("wait", "", "cancelled", is_error=True)]
 
 
+async def test_a_cancellation_is_one_though_the_log_takes_no_more(
+    directory: CommandDirectory, session: Session, host: Host
+) -> None:
+    running = asyncio.create_task(directory.run(session, "/wait"))
+    await asyncio.sleep(0)
+    await host.scope.require(session_store).dispose(session)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
 async def test_commands_are_those_of_the_composition_that_the_session_runs_on(
     host: Host, directory: CommandDirectory, store: SessionStore, session: Session
 ) -> None:
     above = await host.mount("above", [Row("others", "others")])
     other = await store.create(cwd=None, composition=above)
 
-    names = [found.value.name for found in directory.catalogue(other)]
+    names = [found.value.name for found in await directory.catalogue(other)]
 
-    assert names == ["apart", "echo", "fail", "leave", "number", "refuse", "wait"]
+    assert names == ["apart", "echo", "fail", "leave", "number", "refuse", "rename", "wait"]
     assert await directory.run(other, "/echo") == "another echo"
     assert await directory.run(session, "/echo") == f"[] in {session.id}"
     with pytest.raises(CommandUnknown):

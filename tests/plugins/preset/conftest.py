@@ -62,6 +62,35 @@ class WordPlugin(Plugin[WordConfig]):
     def hear(self, text):
         log.append(f"{self.config.word} heard {text}")
 
+broken = asyncio.Event()
+
+async def break_frail():
+    broken.set()
+    await asyncio.wait([task for task in asyncio.all_tasks() if "frail" in task.get_name()])
+    broken.clear()
+
+class FrailPlugin(WordPlugin):
+    async def start(self):
+        group = await self.stack.enter_async_context(asyncio.TaskGroup())
+        group.create_task(self.break_(), name="frail")
+        await super().start()
+
+    async def break_(self):
+        await broken.wait()
+        raise RuntimeError("it broke")
+
+class GrumpyPlugin(WordPlugin):
+    async def stop(self):
+        raise RuntimeError("it does not want to")
+
+mood = []
+
+class MoodyPlugin(WordPlugin):
+    async def start(self):
+        await super().start()
+        if mood:
+            raise RuntimeError(mood[0])
+
 class VoicePlugin(WordPlugin):
     @implements(voice)
     def speak(self):
@@ -78,8 +107,19 @@ ENTRY_POINTS = """
 [heald.plugins]
 word = {module}:WordPlugin
 voice = {module}:VoicePlugin
+frail = {module}:FrailPlugin
+grumpy = {module}:GrumpyPlugin
+moody = {module}:MoodyPlugin
 roots = {module}:RootsPlugin
 broken-import = {module}_that_is_not_there:Plugin
+"""
+
+FAILING = """
+from heald import NoConfig, Plugin
+
+class FailingPlugin(Plugin[NoConfig]):
+    async def start(self):
+        raise RuntimeError("it does")
 """
 
 
@@ -175,3 +215,12 @@ def write(user: Path) -> Callable[..., Path]:
         return file
 
     return write
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Path:
+    """Install a plugin that fails to start, and return where to find it."""
+    folder = tmp_path / "failing"
+    install(folder, "failing", "1.0", "[heald.plugins]\nfails = failing:FailingPlugin\n")
+    (folder / "failing.py").write_text(FAILING)
+    return folder

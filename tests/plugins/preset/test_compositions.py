@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from heald import Host, Row, Scope
-from heald_preset import PresetInvalid, Presets, Seat, presets
+from heald_preset import PresetInvalid, PresetNotFound, Presets, Seat, presets
 from heald_session import Session, SessionClosed, SessionStore, session_store
 
 Write = Callable[..., Path]
@@ -46,6 +46,16 @@ def seated(service: Presets, store: SessionStore) -> Seated:
         return session, seat
 
     return make
+
+
+@pytest.fixture
+def _in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read files without a thread, so that callers arrive in the order in which they set out."""
+
+    async def at_once(call: Callable[..., object], *args: object) -> object:
+        return call(*args)
+
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
 
 
 async def test_two_sessions_on_one_preset_share_its_composition(
@@ -121,6 +131,7 @@ async def test_releasing_twice_gives_up_one_seat(
     assert probes.log[-1] == "undone a"
 
 
+@pytest.mark.usefixtures("_in_order")
 async def test_callers_that_race_share_one_mount(
     host: Host, service: Presets, write: Write, probes: ModuleType
 ) -> None:
@@ -138,6 +149,7 @@ async def test_callers_that_race_share_one_mount(
     assert probes.log.count("stop a") == 1
 
 
+@pytest.mark.usefixtures("_in_order")
 async def test_a_caller_that_gives_up_leaves_the_mount_to_the_others(
     service: Presets, write: Write, probes: ModuleType
 ) -> None:
@@ -159,6 +171,7 @@ async def test_a_caller_that_gives_up_leaves_the_mount_to_the_others(
     assert probes.log[1:] == ["start a", "stop a", "undone a"]
 
 
+@pytest.mark.usefixtures("_in_order")
 async def test_when_every_caller_gives_up_the_mount_is_undone(
     service: Presets, write: Write, probes: ModuleType
 ) -> None:
@@ -178,6 +191,7 @@ async def test_when_every_caller_gives_up_the_mount_is_undone(
     assert words(seat.composition.scope, probes) == ["a", "host"]
 
 
+@pytest.mark.usefixtures("_in_order")
 async def test_joining_one_that_stops_starts_another(
     service: Presets, write: Write, probes: ModuleType
 ) -> None:
@@ -430,11 +444,17 @@ async def test_running_a_preset_writes_nothing_beside_it(
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
+async def first_of(tasks: list[asyncio.Task[list[Seat]]]) -> None:
+    """Wait until one of some tasks is done."""
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
 @pytest.mark.parametrize("seed", range(20))
 async def test_however_callers_come_go_edit_and_give_up_nothing_is_shared_wrongly_or_left_behind(
     service: Presets, write: Write, probes: ModuleType, seed: int
 ) -> None:
     chance = random.Random(seed)
+    file = write("mine", "")
     seats: list[Seat] = []
     waiting: list[asyncio.Task[list[Seat]]] = []
 
@@ -445,12 +465,12 @@ async def test_however_callers_come_go_edit_and_give_up_nothing_is_shared_wrongl
         await seat.release()
         return []
 
-    def edit() -> None:
-        write("mine", row(chance.choice("ab")))
+    def edit() -> None:  # whole, as an editor that renames does it
+        write("mine-new", row(chance.choice("ab"))).replace(file)
 
     edit()
     for _ in range(100):
-        act = chance.choice(["join", "join", "leave", "edit", "cancel", "turn", "turn"])
+        act = chance.choice(["join", "join", "leave", "edit", "cancel", "wait", "wait"])
         if act == "join":
             waiting.append(asyncio.create_task(join()))
         elif act == "leave" and seats:
@@ -459,7 +479,7 @@ async def test_however_callers_come_go_edit_and_give_up_nothing_is_shared_wrongl
             edit()
         elif act == "cancel" and waiting:
             chance.choice(waiting).cancel()
-        await asyncio.sleep(0)
+        await (first_of(waiting) if act == "wait" and waiting else asyncio.sleep(0))
         done = [task for task in waiting if task.done()]
         waiting = [task for task in waiting if not task.done()]
         seats += [seat for task in done if not task.cancelled() for seat in task.result()]
@@ -473,3 +493,141 @@ async def test_however_callers_come_go_edit_and_give_up_nothing_is_shared_wrongl
     await asyncio.gather(*(seat.release() for seat in seats))
     started, undone = ([x for x in probes.log if x.startswith(w)] for w in ("start", "undone"))
     assert len(started) == len(undone) + 1, "the host's own word is all that runs"
+
+
+async def test_a_preset_that_lost_a_row_is_mounted_anew_for_whoever_comes_later(
+    service: Presets, seated: Seated, write: Write, probes: ModuleType
+) -> None:
+    write("mine", row("a") + row("b", name="other", plugin="frail"))
+    early, seat = await seated("mine")
+
+    await probes.break_frail()
+    late, other = await seated("mine")
+
+    assert words(early.scope, probes) == ["a", "host"]
+    assert words(late.scope, probes) == ["a", "b", "host"]
+    assert seat.generation == other.generation
+    beside = await service.seat_beside(early)
+    assert beside is not None
+    assert beside.composition is early.scope.composition
+
+
+async def test_what_a_preset_carries_is_found_from_its_composition_nearest_first(
+    seated: Seated, write: Write, user: Path
+) -> None:
+    write("base", row("a"))
+    write("middle", 'extends = "base"')
+    write("mine", 'extends = "middle"')
+
+    session, seat = await seated("mine")
+
+    directories = (user / "mine", user / "middle", user / "base")
+    assert seat.composition.directories == directories
+    assert session.scope.composition.directories == directories
+
+
+async def test_an_edit_of_what_lies_beside_the_file_makes_no_generation(
+    service: Presets, write: Write
+) -> None:
+    asset = write("mine", row("a")).parent / "skills" / "review" / "SKILL.md"
+    first = await service.seat("mine", None)
+
+    asset.parent.mkdir(parents=True)
+    for text in ("one", "two"):
+        asset.write_text(text)
+        again = await service.seat("mine", None)
+        assert again.composition is first.composition
+
+
+async def test_a_condition_that_comes_to_hold_makes_a_generation(
+    open_presets: OpenPresets, write: Write, probes: ModuleType
+) -> None:
+    write("mine", row("a") + row("b", name="other") + 'when = { env = "MORE" }\n')
+    env: dict[str, str] = {}
+    async with open_presets(env=env) as host:
+        service = host.scope.require(presets)
+        old = await service.seat("mine", None)
+        env["MORE"] = "1"
+        new = await service.seat("mine", None)
+
+        assert words(old.composition.scope, probes) == ["a"]
+        assert words(new.composition.scope, probes) == ["a", "b"]
+
+
+async def test_a_failure_is_forgotten_when_the_environment_or_what_is_extended_changes(
+    open_presets: OpenPresets, write: Write, probes: ModuleType
+) -> None:
+    write("base", row("${env:WORD:-none}", fail=True))
+    write("mine", 'extends = "base"')
+    env: dict[str, str] = {}
+    async with open_presets(env=env) as host:
+        service = host.scope.require(presets)
+
+        async def fails() -> int:
+            with pytest.raises(PresetInvalid):
+                await service.seat("mine", None)
+            return len([line for line in probes.log if line.startswith("start")])
+
+        assert [await fails(), await fails()] == [1, 1]
+        env["WORD"] = "some"
+        assert [await fails(), await fails()] == [2, 2]
+        write("base", "# changed\n" + row("${env:WORD:-none}", fail=True))
+        assert [await fails(), await fails()] == [3, 3]
+
+
+async def test_a_check_mounts_for_nobody_and_leaves_nothing(
+    host: Host, service: Presets, write: Write, probes: ModuleType
+) -> None:
+    write("mine", row("a"))
+    seat = await service.seat("mine", None)
+    probes.log.clear()
+
+    await service.check("mine", None)
+
+    assert probes.log == ["start a", "stop a", "undone a"]
+    assert words(seat.composition.scope, probes) == ["a", "host"]
+    assert words(host.scope, probes) == ["host"]
+
+
+async def test_a_check_tells_every_row_that_fails_to_start_or_to_stop(
+    service: Presets, write: Write
+) -> None:
+    write(
+        "mine",
+        row("a", fail=True) + row("b", name="b") + row("c", name="c", plugin="broken-import"),
+    )
+    write("late", row("a", name="late", plugin="grumpy"))
+    write("absent", row("a", plugin="wurd"))
+
+    found = {}
+    for preset in ("mine", "late", "absent"):
+        with pytest.raises(PresetInvalid) as caught:
+            await service.check(preset, None)
+        found[preset] = {(failed.row, failed.stage) for failed in caught.value.failed}
+
+    assert found == {
+        "mine": {("word", "start"), ("c", "import")},
+        "late": {("late", "stop")},
+        "absent": set(),
+    }
+    with pytest.raises(PresetNotFound):
+        await service.check("gone", None)
+
+
+async def test_a_check_that_succeeds_lets_a_preset_be_tried_again(
+    service: Presets, write: Write, probes: ModuleType
+) -> None:
+    write("mine", row("a", plugin="moody"))
+    probes.mood.append("bad")
+    for _ in range(2):
+        with pytest.raises(PresetInvalid):
+            await service.seat("mine", None)
+    assert probes.log.count("start a") == 1
+
+    probes.mood.clear()
+    with pytest.raises(PresetInvalid):
+        await service.seat("mine", None)
+    await service.check("mine", None)
+    seat = await service.seat("mine", None)
+
+    assert words(seat.composition.scope, probes) == ["a", "host"]

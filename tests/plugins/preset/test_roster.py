@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from heald_preset import (
     Presets,
     presets,
 )
+from heald_preset.documents import Document, read_document
 
 Write = Callable[..., Path]
 OpenPresets = Callable[..., AbstractAsyncContextManager[Host]]
@@ -28,9 +30,9 @@ def row(word: str, *, name: str = "word", plugin: str = "word", fail: bool = Fal
     return f'[[rows]]\nid = "{name}"\nplugin = "{plugin}"\nconfig = {config}\n'
 
 
-def named(service: Presets, name: str, cwd: Path | None = None) -> Preset:
+async def named(service: Presets, name: str, cwd: Path | None = None) -> Preset:
     """Return the entry of an id that a session would get."""
-    return next(p for p in service.roster(cwd) if p.id == name and not p.shadowed)
+    return next(p for p in await service.roster(cwd) if p.id == name and not p.shadowed)
 
 
 async def test_a_preset_is_described_by_its_file(
@@ -39,7 +41,7 @@ async def test_a_preset_is_described_by_its_file(
     write("mine", 'label = "Mine"\ndescription = "What I like"\norder = 3\n')
     write("plain", "")
 
-    mine, *_, plain = service.roster(None)
+    mine, *_, plain = await service.roster(None)
 
     assert mine == Preset("mine", "user", user / "mine", "Mine", "What I like", 3)
     assert (plain.id, plain.label, plain.order) == ("plain", "plain", 100)
@@ -56,7 +58,7 @@ async def test_the_roots_are_shipped_packages_project_and_user_and_the_first_win
     write("ours", "", user)
 
     async with open_presets(Row("roots", "roots", {"word": str(package)})) as host:
-        roster = host.scope.require(presets).roster(project)
+        roster = await host.scope.require(presets).roster(project)
 
     def roots_of(name: str) -> list[tuple[str, bool]]:
         return [(p.root, p.shadowed) for p in roster if p.id == name]
@@ -76,30 +78,30 @@ async def test_a_project_preset_is_only_seen_from_its_project(
 ) -> None:
     write("ours", "", project / ".heald" / "presets")
 
-    assert named(service, "ours", project).root == "project"
-    assert "ours" not in {p.id for p in service.roster(None)}
+    assert (await named(service, "ours", project)).root == "project"
+    assert "ours" not in {p.id for p in (await service.roster(None))}
     with pytest.raises(PresetNotFound):
-        service.resolve("ours", project.parent)
+        (await service.resolve("ours", project.parent))
 
 
 async def test_what_is_made_edited_or_deleted_meanwhile_is_seen_by_the_next_read(
     service: Presets, write: Write
 ) -> None:
-    assert "mine" not in {p.id for p in service.roster(None)}
+    assert "mine" not in {p.id for p in (await service.roster(None))}
 
     file = write("mine", 'label = "One"')
-    assert named(service, "mine").label == "One"
+    assert (await named(service, "mine")).label == "One"
 
     write("mine", 'label = "Two"')
-    assert named(service, "mine").label == "Two"
+    assert (await named(service, "mine")).label == "Two"
 
     file.unlink()
     file.parent.rmdir()
-    assert "mine" not in {p.id for p in service.roster(None)}
+    assert "mine" not in {p.id for p in (await service.roster(None))}
 
 
 async def test_an_absent_root_is_empty(service: Presets, project: Path) -> None:
-    assert {p.root for p in service.roster(project)} == {"shipped"}
+    assert {p.root for p in (await service.roster(project))} == {"shipped"}
 
 
 @pytest.mark.parametrize("kind", ["file", "loop"])
@@ -113,7 +115,7 @@ async def test_a_root_that_cannot_be_read_is_an_error(
         path.symlink_to(path)
 
     with pytest.raises(PresetRootUnreadable, match="user presets in") as caught:
-        service.roster(None)
+        (await service.roster(None))
 
     assert caught.value.path == path
 
@@ -124,7 +126,7 @@ async def test_files_and_hidden_directories_in_a_root_are_no_presets(
     (user / "README.md").write_text("hello")
     (user / ".git").mkdir()
 
-    assert {p.root for p in service.roster(None)} == {"shipped"}
+    assert {p.root for p in (await service.roster(None))} == {"shipped"}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ async def test_a_directory_whose_name_is_no_id_is_listed_with_the_reason_and_ref
 ) -> None:
     write(name, "")
 
-    problem = named(service, name).problem
+    problem = (await named(service, name)).problem
 
     assert problem is not None
     assert f"{name!r} cannot be an id" in problem
@@ -181,7 +183,7 @@ async def test_a_broken_preset_is_listed_with_one_reason_and_refused_with_it(
     file = write(name, "")
     file.write_bytes(text.encode(errors="surrogatepass"))
 
-    problem = named(service, name).problem
+    problem = (await named(service, name)).problem
 
     assert problem is not None
     assert words in problem
@@ -190,14 +192,14 @@ async def test_a_broken_preset_is_listed_with_one_reason_and_refused_with_it(
         await service.seat(name, None)
     assert (refused.value.id, refused.value.reason) == (name, problem)
     with pytest.raises(PresetInvalid) as unresolved:
-        service.resolve(name, None)
+        (await service.resolve(name, None))
     assert unresolved.value.reason == problem
 
 
 async def test_every_fault_of_a_preset_is_in_its_reason(service: Presets, write: Write) -> None:
     file = write("mine", row("a", plugin="wurd") + row("b", name="other", plugin="vice"))
 
-    reason = named(service, "mine").problem
+    reason = (await named(service, "mine")).problem
 
     assert reason == (
         f"{file}: row word: plugin: no plugin 'wurd'; did you mean 'word'?; "
@@ -212,7 +214,69 @@ async def test_a_directory_without_a_file_and_a_dangling_link_are_listed_as_brok
     (user / "dangling").symlink_to(user / "nowhere")
 
     for name in ("empty", "dangling"):
-        assert "preset.toml: cannot be read" in (named(service, name).problem or "")
+        assert "preset.toml: cannot be read" in ((await named(service, name)).problem or "")
+
+
+async def test_directories_that_are_links_in_a_circle_are_listed_as_broken(
+    service: Presets, user: Path
+) -> None:
+    (user / "loop").symlink_to(user / "loop")
+    (user / "to").symlink_to(user / "fro")
+    (user / "fro").symlink_to(user / "to")
+    (user / "inside").mkdir()
+    (user / "inside" / "preset.toml").symlink_to(user / "inside" / "preset.toml")
+
+    for name in ("loop", "to", "fro", "inside"):
+        assert "Too many levels of symbolic links" in ((await named(service, name)).problem or "")
+        with pytest.raises(PresetInvalid, match="Too many levels"):
+            await service.seat(name, None)
+
+
+async def test_a_preset_may_be_a_link_to_a_directory_elsewhere(
+    service: Presets, user: Path, write: Write, tmp_path: Path
+) -> None:
+    write("real", row("hello"), tmp_path)
+    (user / "linked").symlink_to(tmp_path / "real")
+
+    assert (await named(service, "linked")).problem is None
+
+
+@pytest.fixture
+def _shut(user: Path) -> Iterator[None]:
+    """Let nobody read the person's root for the length of the test."""
+    user.chmod(0)
+    yield
+    user.chmod(0o700)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("_shut")
+async def test_a_root_that_may_not_be_read_is_an_error(service: Presets) -> None:
+    with pytest.raises(PresetRootUnreadable, match="Permission denied"):
+        await service.roster(None)
+
+
+async def test_a_file_is_read_once_for_one_question(
+    service: Presets, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("bad", "=")
+    write("base", row("a"))
+    for name in ("one", "two"):
+        write(name, 'extends = "base"')
+        write(f"bad-{name}", 'extends = "bad"')
+    read: list[str] = []
+
+    def reading(file: Path) -> Document:
+        read.append(file.parent.name)
+        return read_document(file)
+
+    monkeypatch.setattr("heald_preset.roster.read_document", reading)
+
+    await service.roster(None)
+
+    assert sorted(read) == [
+        *("bad", "bad-one", "bad-two", "base", "minimal", "one", "standard", "two")
+    ]
 
 
 async def test_a_circle_of_presets_is_named_whole(service: Presets, write: Write) -> None:
@@ -220,15 +284,15 @@ async def test_a_circle_of_presets_is_named_whole(service: Presets, write: Write
     write("b", 'extends = "c"')
     write("c", 'extends = "b"')
 
-    assert "presets extend each other: b -> c -> b" in (named(service, "a").problem or "")
-    assert "presets extend each other: c -> b -> c" in (named(service, "c").problem or "")
+    assert "presets extend each other: b -> c -> b" in ((await named(service, "a")).problem or "")
+    assert "presets extend each other: c -> b -> c" in ((await named(service, "c")).problem or "")
 
 
 async def test_one_broken_preset_leaves_the_others_usable(service: Presets, write: Write) -> None:
     write("bad", "=")
     write("good", row("hello"))
 
-    assert named(service, "good").problem is None
+    assert (await named(service, "good")).problem is None
     seat = await service.seat("good", None)
     await seat.release()
 
@@ -242,7 +306,7 @@ async def test_extending_adds_patches_through_several_levels_and_shows_origins(
     patch = '[[patch]]\nrow = "other"\ndisabled = true'
     top = write("top", f'extends = "middle"\n{row("x", name="new")}\n{patch}')
 
-    word, other, new = service.resolve("top", project).rows
+    word, other, new = (await service.resolve("top", project)).rows
 
     assert (word.config, other.disabled, new.layer) == (
         {"word": "uno", "fail": False},
@@ -260,7 +324,7 @@ async def test_changing_the_base_changes_what_extends_it(service: Presets, write
 
     write("base", row("two"))
 
-    assert service.resolve("top", None).rows[0].config["word"] == "two"
+    assert (await service.resolve("top", None)).rows[0].config["word"] == "two"
 
 
 async def test_a_hidden_preset_extends_the_one_that_hides_it(
@@ -268,7 +332,7 @@ async def test_a_hidden_preset_extends_the_one_that_hides_it(
 ) -> None:
     write("minimal", 'extends = "minimal"')
 
-    (hidden,) = [p for p in service.roster(None) if p.root == "user"]
+    (hidden,) = [p for p in (await service.roster(None)) if p.root == "user"]
 
     assert hidden.shadowed
     assert "extend each other" not in (hidden.problem or "")
@@ -291,8 +355,19 @@ async def test_a_default_that_names_nothing_is_refused_when_used(open_presets: O
     async with open_presets(default="gone") as host:
         service = host.scope.require(presets)
 
-        assert service.default() == "gone"
+        assert (await service.default()) == "gone"
         with pytest.raises(PresetNotFound, match="no preset 'gone'") as caught:
             await service.seat(None, None)
 
     assert caught.value.known == ("minimal", "standard")
+
+
+async def test_a_pipe_in_the_place_of_a_preset_is_listed_as_broken_and_holds_nobody(
+    service: Presets, user: Path
+) -> None:
+    (user / "piped").mkdir()
+    os.mkfifo(user / "piped" / "preset.toml")
+
+    assert "is not an ordinary file" in ((await named(service, "piped")).problem or "")
+    with pytest.raises(PresetInvalid, match="ordinary file"):
+        await service.seat("piped", None)

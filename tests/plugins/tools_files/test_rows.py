@@ -25,7 +25,9 @@ async def test_a_row_has_the_tools_it_names(
 async def test_tools_that_change_nothing_may_run_beside_each_other(heald_host: HostFactory) -> None:
     async with heald_host(rows=[Row("files", "tools-files")]) as host:
         parallel = {c.value.name for c in host.scope.collect(tools) if c.value.parallel}
+        changing = {c.value.name for c in host.scope.collect(tools) if c.value.changes}
     assert parallel == {"read", "glob", "grep"}
+    assert changing == {"write", "edit"}
 
 
 @pytest.mark.parametrize(

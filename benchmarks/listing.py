@@ -1,0 +1,393 @@
+"""What listing subagents costs: log read for it, in counters, and time beside the least.
+
+`--full` also makes live and checkpointed corpora of their whole size, which takes many minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # this file is run as a script
+
+from benchmarks.report import Measurement, main
+
+from heald import Cancelled, CancelToken, Discovery, Host, Row, implements, open_host
+from heald_persistence import SessionPersistence, StoredLog, session_persistence
+from heald_persistence.plugin import PersistencePlugin
+from heald_projection import projections
+from heald_session import LogOffset, NewEvent, SessionId, session_store
+from heald_subagent import ChildRow, SubagentRow, subagents
+
+PARENT = SessionId("parent")
+DESCRIPTOR = "subagent/descriptor"
+IDENTITY = {"version": 2, "mode": "continuable", "provider": "spawn", "label": "helper"}
+WORDS = [f"word{number}" for number in range(3000)]
+SHORT = 1_000
+"""Events of the children that are compared with a loop over dictionaries."""
+ROWS = ("session", "projection", "query", "subagent")
+FULL = "--full" in sys.argv
+INHERITED = 41
+"""How many events a seeded child begins with that are not its own."""
+
+
+@attrs.define
+class Meter:
+    """Every log that was opened for reading."""
+
+    logs: list[StoredLog] = attrs.field(factory=list)
+
+    def reset(self) -> None:
+        """Forget what was read so far."""
+        self.logs.clear()
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of log, index and tail included."""
+        return sum(log.bytes_read for log in self.logs)
+
+    @property
+    def frames(self) -> int:
+        """Blocks of events that were decoded."""
+        return sum(log.frames_decoded for log in self.logs)
+
+
+@attrs.frozen
+class Metered:
+    """Storage whose reads are counted."""
+
+    _inner: SessionPersistence
+    _meter: Meter
+
+    async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
+        """Open a log, and remember it."""
+        log = await self._inner.read(id, cancel=cancel)
+        self._meter.logs.append(log)
+        return log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@contextlib.asynccontextmanager
+async def host_at(
+    place: Path, meter: Meter, *, cache: bool, kept: bool = True
+) -> AsyncIterator[Host]:
+    """Open a host whose reads of logs are counted, if logs are kept at all."""
+
+    class Counting(PersistencePlugin):
+        """Keeps logs as the shipped row does."""
+
+        @implements(session_persistence)
+        def storage(self) -> Any:
+            return Metered(super().storage(), meter)
+
+    names = [*ROWS, "projection-cache"] if cache else ROWS
+    rows = [Row(name, name) for name in names] + [Row("persistence", "counting")] * kept
+    discovery = Discovery(program={"counting": Counting})
+    async with open_host(home=place, rows=rows, env={}, discovery=discovery, strict=True) as host:
+        yield host
+
+
+async def template(host: Host, name: str, events: int, *, seeded: bool) -> SessionId:
+    """Store one child with so many events, its descriptor the first of its own."""
+    store = host.scope.require(session_store)
+    first = [NewEvent(DESCRIPTOR, IDENTITY)]
+    if seeded:
+        ancestor = await store.create(cwd="/loom", first=[NewEvent(DESCRIPTOR, IDENTITY)])
+        chance = random.Random(0)  # noqa: S311 - it only has to vary
+        for number in range(INHERITED - 1):
+            ancestor.append(*turn_event(number, chance))
+
+        def below(header: Any) -> Any:
+            return msgspec.structs.replace(header, parent_session=PARENT, origin="subagent")
+
+        child = await store.fork(
+            ancestor.id,
+            id=SessionId(name),
+            cut=LogOffset(INHERITED),
+            header=below,
+            first=first,
+        )
+        await store.dispose(ancestor)
+    else:
+        child = await store.create(
+            cwd="/loom",
+            id=SessionId(name),
+            parent_session=PARENT,
+            origin="subagent",
+            delegation_depth=1,
+            first=first,
+        )
+    chance = random.Random(events)  # noqa: S311 - it only has to vary
+    while child.end < events:
+        kind, data = turn_event(child.end, chance)
+        child.append(kind, data)
+        if child.end % 2_000 == 0:
+            await child.flush()
+    await store.dispose(child)
+    return child.id
+
+
+def turn_event(number: int, chance: random.Random) -> tuple[str, dict[str, Any]]:
+    """Make an event of a transcript in which an agent reads, runs tools and answers."""
+    turn, place = divmod(number, 8)
+    text = " ".join(chance.choices(WORDS, k=60))
+    call = {"id": str(number), "name": "read", "arguments": {"path": text[:40]}}
+    made: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("turn/start", {"turn": turn + 1}),
+        ("user/message", {"id": str(number), "text": text[:80]}),
+        ("step/start", {"turn": turn + 1, "step": 1, "model": "scripted:demo"}),
+        ("assistant/message", {"text": text, "finish": "tool_calls", "tool_calls": [call]}),
+        ("tool/start", {"call_id": str(number), "name": "read"}),
+        ("tool/result", {"call_id": str(number), "name": "read", "text": text + text}),
+        ("step/end", {"turn": turn + 1, "step": 1}),
+        ("turn/end", {"turn": turn + 1, "outcome": "completed"}),
+    )
+    return made[place]
+
+
+def clone(sessions: Path, source: SessionId, count: int) -> list[SessionId]:
+    """Put copies of a stored session beside it; sealed bytes never change, so they are shared."""
+    made = []
+    facts = msgspec.json.decode((sessions / source / "session.json").read_bytes())
+    for number in range(count):
+        name = SessionId(f"{source}-{number:05}")
+        target = sessions / name
+        target.mkdir(mode=0o700)
+        facts["header"] |= {"id": name, "created_at": facts["header"]["created_at"] + 1}
+        (target / "session.json").write_bytes(msgspec.json.encode(facts))
+        (target / "lock").touch()
+        shutil.copy(sessions / source / "tail.jsonl", target / "tail.jsonl")
+        for shared in ("log.jsonl.zst", "log.idx"):
+            if (sessions / source / shared).exists():
+                os.link(sessions / source / shared, target / shared)
+        made.append(name)
+    shutil.rmtree(sessions / source)
+    return made
+
+
+async def corpus(place: Path, count: int, events: int, *, seeded: bool) -> list[SessionId]:
+    """Store so many children of one parent."""
+    async with host_at(place, Meter(), cache=False) as host:
+        source = await template(host, "child", events, seeded=seeded)
+    return clone(place / "sessions", source, count)
+
+
+async def listed(host: Host, count: int) -> Sequence[SubagentRow]:
+    """List the children, and make sure that all are there and healthy."""
+    rows = await host.scope.require(subagents).list_children(PARENT)
+    healthy = sum(isinstance(row, ChildRow) for row in rows)
+    if healthy != count:
+        raise RuntimeError(f"{healthy} of {count} children were listed")
+    return rows
+
+
+async def cold(place: Path, count: int, events: int, *, seeded: bool) -> AsyncIterator[Measurement]:
+    """Count what a listing reads where no checkpoint can tell."""
+    kind = "seeded" if seeded else "unseeded, no checkpoints"
+    what = f"{count} cold children of {events} events, {kind}"
+    await corpus(place, count, events, seeded=seeded)
+    meter = Meter()
+    async with host_at(place, meter, cache=False) as host:
+        began = time.perf_counter()
+        await listed(host, count)
+        took = time.perf_counter() - began
+    yield Measurement(f"{what}: blocks decoded, tail included", meter.frames / count, "count", 2)
+    yield Measurement(f"{what}: bytes read, a child", meter.bytes_read / count, "bytes")
+    yield Measurement(f"{what}: time a child", took / count * 1e6, "us")
+
+
+async def warm(place: Path, count: int, events: int) -> AsyncIterator[Measurement]:
+    """Count what a listing reads of live children, and of the same once they are checkpointed."""
+    names = await corpus(place, count, events, seeded=False)
+    meter = Meter()
+    async with host_at(place, meter, cache=True) as host:
+        store = host.scope.require(session_store)
+        for name in names:
+            await store.resume(name)
+        meter.reset()
+        await listed(host, count)
+        what = f"{count} live children of {events} events"
+        yield Measurement(f"{what}: bytes of log read", meter.bytes_read, "bytes", 0)
+        if events == SHORT:
+            yield await beside_a_bare_loop(host, names)
+    async with host_at(place, meter, cache=True) as host:
+        meter.reset()
+        await listed(host, count)
+        what = f"{count} cold children of {events} events with checkpoints"
+        yield Measurement(f"{what}: bytes of log read", meter.bytes_read, "bytes", 0)
+
+
+def bare_rows(headers: list[dict[str, Any]], views: Mapping[SessionId, Any]) -> list[ChildRow]:
+    """Make the rows of live children from dictionaries."""
+    parents = {h["parent_session"] for h in headers if h["origin"] == "subagent"}
+    children = [h for h in headers if h["origin"] == "subagent" and h["parent_session"] == PARENT]
+    children.sort(key=lambda h: (h["created_at"], h["id"]))
+    rows = []
+    for header in children:
+        view = views[header["id"]]
+        if view is not None and view["seq"] >= 0:
+            rows.append(
+                ChildRow(
+                    id=header["id"],
+                    activity="running",
+                    has_children=header["id"] in parents,
+                    mode=view["mode"],
+                    label=view.get("label"),
+                )
+            )
+    return rows
+
+
+async def beside_a_bare_loop(host: Host, names: list[SessionId]) -> Measurement:
+    """Compare a listing of live children with a loop that has everything in dictionaries."""
+    store, cells = host.scope.require(session_store), host.scope.require(projections)
+    sessions = [session for name in names if (session := store.get(name)) is not None]
+    headers = [msgspec.to_builtins(session.header) for session in sessions]
+    views = {s.id: cells.snapshot(s, ["subagent"]).values["subagent"] for s in sessions}
+    least, ours = float("inf"), float("inf")
+    for _ in range(7):
+        began = time.perf_counter()
+        bare_rows(headers, views)
+        least = min(least, time.perf_counter() - began)
+        began = time.perf_counter()
+        await listed(host, len(names))
+        ours = min(ours, time.perf_counter() - began)
+    return Measurement("1000 live children, beside a bare loop", ours / least, "x", 5)
+
+
+async def beside_whole_logs(place: Path) -> AsyncIterator[Measurement]:
+    """Compare a listing of seeded children with reading and folding every log whole."""
+    count, whole = 1_000, 20
+    names = await corpus(place, count, 10_000, seeded=True)
+    async with host_at(place, Meter(), cache=False) as host:
+        began = time.perf_counter()
+        await listed(host, count)
+        ours = (time.perf_counter() - began) / count
+        storage, registry = host.scope.require(session_persistence), host.scope.require(projections)
+        began = time.perf_counter()
+        for name in names[:whole]:
+            async with await storage.read(name) as log:
+                fold = registry.fold(log.header, log.cut, ["subagent"])
+                async for batch in log.batches():
+                    for event in batch:
+                        msgspec.json.decode(event.encoded)
+                        fold.feed(event)
+                fold.snapshot(log.end)
+        theirs = (time.perf_counter() - began) / whole
+        yield Measurement(
+            "1000 cold seeded children of 10000 events, beside reading every log whole",
+            ours / theirs,
+            "x",
+            1 / 50,
+        )
+        yield await until_cancelled(host, count)
+
+
+async def until_cancelled(host: Host, count: int) -> Measurement:
+    """Count the reads that a listing still begins once it was cancelled."""
+    storage: Any = host.scope.require(session_persistence)
+    meter: Meter = storage._meter  # noqa: SLF001 - it is ours
+    meter.reset()
+    cancel = CancelToken()
+    listing = asyncio.ensure_future(
+        host.scope.require(subagents).list_children(PARENT, cancel=cancel)
+    )
+    while len(meter.logs) < 10:  # noqa: PLR2004, ASYNC110 - until it reads
+        await asyncio.sleep(0)
+    before = len(meter.logs)
+    cancel.cancel("enough")
+    with contextlib.suppress(Cancelled):
+        await listing
+    return Measurement(
+        f"a cancelled listing of {count} cold children: reads after that",
+        len(meter.logs) - before,
+        "count",
+        4,
+    )
+
+
+async def longer_logs(place: Path) -> AsyncIterator[Measurement]:
+    """Compare the time a seeded child takes at 100,000 events with that at 1,000."""
+    count, best = 20, {1_000: float("inf"), 100_000: float("inf")}
+    hosts = {}
+    async with contextlib.AsyncExitStack() as stack:
+        for events in best:
+            await corpus(place / str(events), count, events, seeded=True)
+            hosts[events] = await stack.enter_async_context(
+                host_at(place / str(events), Meter(), cache=False)
+            )
+        for _ in range(9):
+            for events, host in hosts.items():
+                began = time.perf_counter()
+                await listed(host, count)
+                best[events] = min(best[events], time.perf_counter() - began)
+    ratio = best[100_000] / best[1_000]
+    yield Measurement("a cold seeded child of 100000 events, beside one of 1000", ratio, "x", 1.5)
+
+
+async def deep_trees(place: Path) -> AsyncIterator[Measurement]:
+    """Compare the time a row takes among 10,000 live descendants with that among 1,000."""
+    each = {}
+    for count in (1_000, 10_000):
+        # Each that is kept would hold files open; in memory there may be as many as there are.
+        async with host_at(place / str(count), Meter(), cache=False, kept=False) as host:
+            store = host.scope.require(session_store)
+            parents = [PARENT]
+            for number in range(count):
+                child = await store.create(
+                    cwd="/loom",
+                    parent_session=parents[number // 10],
+                    origin="subagent",
+                    first=[NewEvent(DESCRIPTOR, IDENTITY)],
+                )
+                parents.append(child.id)
+            best = float("inf")
+            for _ in range(5):
+                began = time.perf_counter()
+                await host.scope.require(subagents).list_descendants(PARENT)
+                best = min(best, time.perf_counter() - began)
+            each[count] = best / count
+    ratio = each[10_000] / each[1_000]
+    yield Measurement("10000 live descendants, time a row beside 1000", ratio, "x", 1.5)
+
+
+def measurements() -> Iterator[Measurement]:
+    """Run everything, each part in a folder of its own."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a live session holds some open
+    parts: list[Callable[[Path], AsyncIterator[Measurement]]] = [
+        lambda place: warm(place, 1_000, 1_000),
+        lambda place: warm(place, 1_000 if FULL else 50, 10_000),
+        lambda place: warm(place, 20 if FULL else 5, 100_000),
+    ]
+    for seeded in (False, True):
+        for count, events in ((1_000, 1_000), (1_000, 10_000), (20, 100_000)):
+            parts.append(partial(cold, count=count, events=events, seeded=seeded))
+    parts += [beside_whole_logs, longer_logs, deep_trees]
+    for part in parts:
+        with tempfile.TemporaryDirectory(prefix="heald-listing-") as place:
+            yield from asyncio.run(_all(part(Path(place))))
+
+
+async def _all(measured: AsyncIterator[Measurement]) -> list[Measurement]:
+    return [one async for one in measured]
+
+
+if __name__ == "__main__":
+    main(measurements())
