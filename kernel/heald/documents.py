@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import tomllib
@@ -83,13 +84,18 @@ def parse_layer(content: bytes, label: str, *, keys: Collection[str] = ()) -> La
 
 
 def _read(path: Path, label: str) -> bytes:
+    """Read a file; a pipe that nobody writes would hold its reader for ever, so none is waited for.
+
+    What the caller of the program has opened for it, such as `/dev/stdin`, may be a pipe.
+    """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            if not (stat.S_ISREG(os.fstat(file.fileno()).st_mode) or _is_given(path)):
-                raise _invalid("LAYER_UNREADABLE", "is not an ordinary file", label)
-            content = file.read(_USUAL_BYTES)
-            if len(content) == _USUAL_BYTES:
-                content += file.read(MAX_BYTES + 1 - _USUAL_BYTES)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - it is open
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                if not path.is_relative_to("/dev"):
+                    raise _invalid("LAYER_UNREADABLE", "is not an ordinary file", label)
+                os.set_blocking(descriptor, True)
+            content = _whole(file)
     except OSError as error:
         raise _invalid("LAYER_UNREADABLE", f"cannot be read: {error.strerror}", label) from error
     if len(content) > MAX_BYTES:
@@ -97,16 +103,12 @@ def _read(path: Path, label: str) -> bytes:
     return content
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe that nobody writes would otherwise hold its reader for ever."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    os.set_blocking(descriptor, True)
-    return descriptor
-
-
-def _is_given(path: Path) -> bool:
-    """Say whether a path names something that the caller of the program has opened for it."""
-    return path.is_relative_to("/dev")
+def _whole(file: io.RawIOBase) -> bytes:
+    """Return what is in a file, up to a byte more than there may be."""
+    content = b""
+    while len(content) <= MAX_BYTES and (piece := file.read(_USUAL_BYTES)):
+        content += piece
+    return content
 
 
 def _parse(content: bytes, label: str) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args
+from weakref import WeakSet
 
 import attrs
 
@@ -62,9 +62,13 @@ class Structured:
 def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
     """Turn plain data into a configuration object, refusing everything that is not exactly it."""
     if not data:
-        with suppress(Exception):  # what is wrong with it is said below
-            attrs.resolve_types(cls)
+        try:
+            if cls not in _resolved:
+                attrs.resolve_types(cls)
+                _resolved.add(cls)
             return Structured(cls())
+        except Exception:  # noqa: BLE001, S110 - what is wrong with it is said below
+            pass
     try:
         reading = _idle.pop()
     except IndexError:
@@ -73,6 +77,10 @@ def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
     wrong, notices = reading.outcome()
     _idle.append(reading)
     return Structured(None if wrong else config, wrong, notices)
+
+
+_resolved: WeakSet[type[Any]] = WeakSet()
+"""Classes whose annotations are types by now; a roster of presets asks again and again."""
 
 
 class _Reading:
