@@ -12,7 +12,7 @@ import msgspec
 from heald import Host, visible
 from heald.verbs import host_verb, json_option, print_json, print_table
 from heald_query import session_named, session_query
-from heald_session import SessionId
+from heald_session import SessionId, checked_id
 from heald_subagent.hookspecs import subagents
 from heald_subagent.portrait import Portrait, portrait_of
 from heald_subagent.rows import Activity, ChildRow, SubagentRow
@@ -155,11 +155,27 @@ def _tell_corrupt(portrait: Portrait) -> None:
     )
 
 
+def _tell_unreadable(id: SessionId, problem: str) -> None:  # noqa: A002 - what it is
+    click.echo(
+        f"{visible(id)} itself cannot be read ({visible(problem)}); its subagents are shown all "
+        f"the same, and `heald sessions verify {visible(id)}` tells more",
+        err=True,
+    )
+
+
 async def _resolved(host: Host, given: str) -> SessionId:
-    """Return the id that is meant: one that a session has, or that one names as its parent."""
+    """Return the id that is meant: one that a session has, or that one names as its parent.
+
+    Says if that session cannot be read itself: its subagents are in headers of their own.
+    """
     records = await host.scope.require(session_query).list_sessions()
     parents = (r.header.parent_session for r in records if r.header is not None)
-    return session_named(given, {*(record.id for record in records), *filter(None, parents)})
+    known = {*(record.id for record in records), *filter(None, parents)}
+    meant = session_named(checked_id(SessionId(given)), known)
+    for record in records:
+        if record.id == meant and record.problem is not None:
+            _tell_unreadable(meant, record.problem)
+    return meant
 
 
 def _cells(row: SubagentRow) -> Sequence[object]:

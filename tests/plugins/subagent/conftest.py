@@ -21,7 +21,7 @@ from typing import Any
 import attrs
 import pytest
 
-from heald import CancelToken, Host, NoConfig, Plugin, Row, implements
+from heald import CancelToken, Discovery, Host, NoConfig, Plugin, Row, implements
 from heald.testing import HostFactory
 from heald_agent import Agent, Agents, agents
 from heald_models_scripted import Script, scripts
@@ -65,8 +65,10 @@ class Spies:
     cached_keys: list[Any] = attrs.field(factory=list)
     snapshots: list[str] = attrs.field(factory=list)
     snapshot_keys: list[Any] = attrs.field(factory=list)
+    before_snapshot: Callable[[SessionId], None] = lambda _: None
     tokens: list[CancelToken | None] = attrs.field(factory=list)
     before_listing: Callable[[], Awaitable[None]] | None = None
+    after_listing: Callable[[], Awaitable[None]] | None = None
     records: Callable[[Sequence[SessionRecord]], Sequence[SessionRecord]] = lambda found: found
     before_observing: Callable[[SessionId], Awaitable[None]] | None = None
     while_observing: Callable[[SessionId], Awaitable[None]] | None = None
@@ -100,7 +102,10 @@ class SpiedQuery:
         self._spies.tokens.append(cancel)
         if self._spies.before_listing is not None:
             await self._spies.before_listing()
-        return self._spies.records(await self._inner.list_sessions(cancel=cancel))
+        found = self._spies.records(await self._inner.list_sessions(cancel=cancel))
+        if self._spies.after_listing is not None:
+            await self._spies.after_listing()
+        return found
 
     @asynccontextmanager
     async def observe_session(
@@ -161,6 +166,7 @@ class SpiedProjections:
     def snapshot(self, session: Session, keys: Collection[str]) -> Snapshot:
         self._spies.snapshots.append(session.id)
         self._spies.snapshot_keys.append(keys)
+        self._spies.before_snapshot(session.id)
         return self._inner.snapshot(session, keys)
 
     def __getattr__(self, name: str) -> Any:
@@ -247,6 +253,18 @@ def spies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spies:
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.setitem(sys.modules, MODULE, module)
     return spies
+
+
+@pytest.fixture
+def watched() -> Callable[[], tuple[Spies, Discovery]]:
+    """Return a factory of watched services for hosts that a test opens by itself."""
+
+    def watched() -> tuple[Spies, Discovery]:
+        spies = Spies()
+        program = {f"spied-{name}": plugin for name, plugin in plugins(spies).items()}
+        return spies, Discovery(program=program)
+
+    return watched
 
 
 SPIED = {"query", "projection", "projection-cache"}

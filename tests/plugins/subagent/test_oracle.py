@@ -1,163 +1,518 @@
-"""Whatever the world: the listing says what folding every whole log says."""
+"""Whatever the world, and whatever happens in it: the listing says what every whole log says.
+
+The oracle reads each log whole from storage, and folds it as the plan says its descriptors are. It
+knows nothing of cells and projections; of checkpoints only that they may outlive a damaged log.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 import msgspec
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heald import Row, open_host
-from heald_query import session_query
-from heald_session import Header, LogOffset, NewEvent, Session, SessionId, session_store
+from heald import Cancelled, CancelToken, Discovery, HealdError, Host, Row, open_host
+from heald_persistence import session_persistence
+from heald_session import (
+    APPEND,
+    Header,
+    LogNeedsPlugin,
+    LogOffset,
+    NewEvent,
+    Session,
+    SessionId,
+    SessionStore,
+    Surface,
+    session_store,
+)
 from heald_session.testing import append_unchecked
 from heald_subagent import subagents
 
-ROWS = ("session", "persistence", "projection", "query", "subagent")
-CACHE = Row("projection-cache", "projection-cache")
-Descriptor = Literal["none", "one-shot", "labelled", "continuable", "broken"]
+if TYPE_CHECKING:
+    from tests.plugins.subagent.conftest import Spies
+
+    Watched = Callable[[], tuple[Spies, Discovery]]
+
 DATA: dict[str, Any] = {
     "one-shot": {"version": 2, "mode": "one-shot", "provider": "spawn"},
     "labelled": {"version": 2, "mode": "one-shot", "provider": "spawn", "label": "errand"},
     "continuable": {"version": 2, "mode": "continuable", "provider": "spawn", "label": "helper"},
+    "uninstalled": {"version": 2, "mode": "one-shot", "provider": "of a plugin that is gone"},
     "broken": {"version": 2, "mode": "continuable"},
+    "newer": {"version": 3, "mode": "one-shot", "provider": "spawn"},
 }
+SOUND = ("one-shot", "labelled", "continuable", "uninstalled")
+LATE = {"version": 2, "mode": "continuable", "provider": "spawn", "label": "late"}
+OTHERS = ("foreign", "needed", "compacted")
+"""Of a plugin that is not installed; the same, and it says so; a message that was compacted."""
+FULL = pytest.mark.crash
+LARGEST = 8
 
 
 @attrs.frozen
 class Planned:
-    """A session of a world: an index names an earlier one, or none if there is none."""
+    """A session of a world: a parent is any session or the root, itself and later ones too."""
 
     parent: int
     inherits: int | None
     subagent: bool
-    descriptors: tuple[Descriptor, ...]
+    events: tuple[str, ...]
     created_at: int
     live: bool
+    damage: Literal["descriptor", "header"] | None
+
+
+Operation = Literal["append", "dispose", "resume", "delete", "replace"]
+OPERATIONS = st.sampled_from(["append", "dispose", "resume", "delete", "replace"])
+
+
+@attrs.frozen
+class Happening:
+    """What is done to the sessions while they are listed."""
+
+    between: tuple[tuple[int, Operation], ...] = ()
+    """After the enumeration, before ids are paired."""
+    at_reading: Mapping[int, Operation] = {}
+    """To a session, just before its log is read."""
+    cancel_at: int | None = None
+    """Which of the moments at which anything happens the listing is cancelled at."""
+
+
+@attrs.frozen
+class Setting:
+    """Whether checkpoints were made, and whether the listing may look at them."""
+
+    checkpointed: bool
+    cached: bool
 
 
 SESSIONS = st.builds(
     Planned,
-    parent=st.integers(0, 9),
-    inherits=st.none() | st.integers(0, 9),
+    parent=st.integers(-2, LARGEST),
+    inherits=st.none() | st.integers(0, LARGEST),
     subagent=st.sampled_from([True, True, True, False]),
-    descriptors=st.lists(st.sampled_from(["none", *DATA]), max_size=3).map(tuple),
+    events=st.lists(st.sampled_from([*DATA, *OTHERS]), max_size=3).map(tuple),
     created_at=st.integers(0, 3),
     live=st.booleans(),
+    damage=st.sampled_from([None, None, None, None, "descriptor", "header"]),
 )
+INHERITED = [
+    Planned(
+        -1, None, subagent=True, events=("continuable",), created_at=0, live=False, damage=None
+    ),
+    Planned(-1, 0, subagent=True, events=(), created_at=0, live=True, damage=None),
+    Planned(-1, 0, subagent=True, events=(), created_at=0, live=False, damage=None),
+]
+"""An identity, and two sessions that have it from an ancestor only."""
+WORLDS = st.lists(SESSIONS, min_size=1, max_size=LARGEST)
+SETTINGS = st.builds(Setting, checkpointed=st.booleans(), cached=st.booleans())
+HAPPENINGS = st.builds(
+    Happening,
+    between=st.lists(st.tuples(st.integers(0, LARGEST), OPERATIONS), max_size=3).map(tuple),
+    at_reading=st.dictionaries(st.integers(0, LARGEST), OPERATIONS, max_size=3),
+)
+CANCELLATIONS = st.builds(Happening, cancel_at=st.integers(0, 6))
 
 
-@given(world=st.lists(SESSIONS, min_size=1, max_size=8), cached=st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_the_listing_equals_a_fold_of_every_whole_log(
-    world: list[Planned],
-    cached: bool,  # noqa: FBT001
+@pytest.mark.parametrize("examples", [25, pytest.param(2000, marks=FULL)])
+def test_the_listing_equals_a_fold_of_every_whole_log(examples: int, watched: Watched) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(world=WORLDS, setting=SETTINGS)
+    @example(world=INHERITED, setting=Setting(checkpointed=True, cached=True))
+    def holds(world: list[Planned], setting: Setting) -> None:
+        asyncio.run(compare(world, setting, watched))
+
+    holds()
+
+
+@pytest.mark.parametrize("examples", [25, pytest.param(2000, marks=FULL)])
+def test_it_does_whatever_happens_between_the_enumeration_and_the_reading(
+    examples: int, watched: Watched
 ) -> None:
-    asyncio.run(compare(world, cached=cached))
+    @settings(max_examples=examples, deadline=None)
+    @given(world=WORLDS, setting=SETTINGS, happening=HAPPENINGS, tree=st.booleans())
+    def holds(world: list[Planned], setting: Setting, happening: Happening, *, tree: bool) -> None:
+        asyncio.run(compare_once(world, setting, watched, happening, tree=tree))
+
+    holds()
 
 
-async def compare(world: Sequence[Planned], *, cached: bool) -> None:
-    rows = [Row(name, name) for name in ROWS] + ([CACHE] if cached else [])
-    with tempfile.TemporaryDirectory() as home:
-        async with open_host(home=Path(home), rows=rows, env={}, strict=True) as host:
-            made = [await make(host, planned, n) for n, planned in enumerate(world)]
-            logs = {name: await read(host, name) for name in made}
-            live = {s.id for s in host.scope.require(session_store).live()}
-            service = host.scope.require(subagents)
-            for root in ("root", *made):
-                listed = msgspec.to_builtins(await service.list_children(SessionId(root)))
-                assert listed == expected_children(logs, live, root)
-                tree = msgspec.to_builtins(await service.list_descendants(SessionId(root)))
-                assert tree == expected_descendants(logs, live, root)
+@pytest.mark.parametrize("examples", [15, pytest.param(1000, marks=FULL)])
+def test_a_cancelled_listing_is_cancelled_whenever_that_is_and_leaves_nothing_running(
+    examples: int, watched: Watched
+) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(world=WORLDS, setting=SETTINGS, happening=CANCELLATIONS, tree=st.booleans())
+    def holds(world: list[Planned], setting: Setting, happening: Happening, *, tree: bool) -> None:
+        asyncio.run(compare_once(world, setting, watched, happening, tree=tree))
+
+    holds()
 
 
-async def make(host: Any, planned: Planned, number: int) -> str:
-    """Make a planned session; where it inherits, the source is stored or live as it was left."""
+async def compare(world: Sequence[Planned], setting: Setting, watched: Watched) -> None:
+    async with prepared(world, setting, watched) as (stage, _spies):
+        logs = await stage.logs()
+        live = stage.live()
+        for root in ("root", *stage.names, "nobody"):
+            for tree in (False, True):
+                listed = await stage.list(root, tree=tree)
+                oracle = attrs.evolve(
+                    Oracle(logs, logs, live),
+                    undamaged=stage.undamaged,
+                    unavailable=unavailable(listed),
+                )
+                assert listed == oracle.rows(root, tree=tree)
+
+
+async def compare_once(
+    world: Sequence[Planned],
+    setting: Setting,
+    watched: Watched,
+    happening: Happening,
+    *,
+    tree: bool,
+) -> None:
+    """List once while something happens, and ask the oracle about what was there to be seen."""
+    async with prepared(world, setting, watched) as (stage, spies):
+        scene = Scene(stage, happening, await stage.logs())
+        spies.after_listing = scene.enumerated
+        spies.before_observing = scene.reading
+        spies.while_observing = scene.read
+        try:
+            listed = await stage.list("root", tree=tree, cancel=scene.token)
+        except Cancelled:
+            assert scene.token.cancelled
+        else:
+            assert not scene.token.cancelled
+            oracle = attrs.evolve(
+                scene.oracle(), undamaged=stage.undamaged, unavailable=unavailable(listed)
+            )
+            assert listed == oracle.rows("root", tree=tree)
+        assert spies.in_flight == 0
+        assert spies.most_in_flight <= 4
+        assert len(set(spies.observed)) == len(spies.observed)
+        assert not {*spies.observed} & scene.live
+
+
+def unavailable(listed: Sequence[Any]) -> frozenset[str]:
+    return frozenset(row["id"] for row in listed if row.get("reason") == "unavailable")
+
+
+@attrs.frozen
+class Log:
+    """A whole log; `events` is None if not all of it can be read."""
+
+    header: Header
+    cut: LogOffset
+    events: tuple[tuple[str, Any], ...] | None
+
+    def identity(self) -> dict[str, Any] | None:
+        """Fold every event, knowing from the plan which descriptors are sound."""
+        found = None
+        for seq, (kind, data) in enumerate(self.events or ()):
+            if kind == "subagent/descriptor":
+                sound = data == LATE or any(data == DATA[name] for name in SOUND)
+                found = data | {"seq": seq} if sound else None
+        return found if found is not None and found["seq"] >= self.cut else None
+
+
+Logs = Mapping[str, Log]
+
+
+@attrs.define
+class Stage:
+    """A host whose sessions can be listed, and what is on its disk."""
+
+    host: Host
+    home: Path
+    names: tuple[str, ...]
+    undamaged: Logs | None = None
+
+    @property
+    def store(self) -> SessionStore:
+        return self.host.scope.require(session_store)
+
+    def live(self) -> set[str]:
+        return {session.id for session in self.store.live()}
+
+    async def list(self, root: str, *, tree: bool, cancel: CancelToken | None = None) -> Any:
+        service = self.host.scope.require(subagents)
+        call = service.list_descendants if tree else service.list_children
+        return msgspec.to_builtins(await call(SessionId(root), cancel=cancel))
+
+    async def logs(self) -> dict[str, Log]:
+        found = {name: await self.log(name) for name in self.names}
+        return {name: log for name, log in found.items() if log is not None}
+
+    async def log(self, name: str) -> Log | None:
+        """Read a log whole from storage, where live ones are flushed too; None if it is not one."""
+        storage = self.host.scope.require(session_persistence)
+        try:
+            stored = await storage.read(SessionId(name))
+        except HealdError:
+            return None
+        async with stored:
+            try:
+                events = [(e.type, e.data) async for batch in stored.batches() for e in batch]
+            except HealdError:
+                return Log(stored.header, stored.cut, None)
+            return Log(stored.header, stored.cut, tuple(events))
+
+    async def operate(self, name: str, operation: Operation) -> None:
+        """Do one thing to one session, as far as its state allows."""
+        session = self.store.get(SessionId(name))
+        with contextlib.suppress(HealdError):
+            if operation == "append":
+                writing = session or await self.store.resume(SessionId(name))
+                append_unchecked(writing, "subagent/descriptor", LATE)
+                await writing.flush()
+                session = None if session is not None else writing
+            if operation == "resume":
+                await self.store.resume(SessionId(name))
+            elif session is not None:
+                await self.store.dispose(session)
+            if operation in ("delete", "replace"):
+                shutil.rmtree(self.home / "sessions" / name, ignore_errors=True)
+            if operation == "replace":
+                first = [NewEvent("subagent/descriptor", DATA["labelled"])]
+                made = await self.store.create(cwd="/anew", id=SessionId(name), first=first)
+                await self.store.dispose(made)
+
+
+@attrs.define
+class Scene:
+    """Makes things happen while a listing goes on, and notes what there was to be seen."""
+
+    stage: Stage
+    happening: Happening
+    enumerable: Logs
+    """The logs when the enumeration began."""
+    paired: Logs = attrs.field(factory=dict)
+    live: set[str] = attrs.field(factory=set)
+    observed: dict[str, Log | None] = attrs.field(factory=dict)
+    became_live: set[str] = attrs.field(factory=set)
+    token: CancelToken = attrs.field(factory=CancelToken)
+    _moments: int = 0
+
+    def _moment(self) -> None:
+        if self._moments == self.happening.cancel_at:
+            self.token.cancel()
+        self._moments += 1
+
+    async def enumerated(self) -> None:
+        for number, operation in self.happening.between:
+            await self.stage.operate(self._name(number), operation)
+        self.paired, self.live = await self.stage.logs(), self.stage.live()
+        self._moment()
+
+    async def reading(self, id: SessionId) -> None:  # noqa: A002
+        names = {self._name(n): op for n, op in self.happening.at_reading.items()}
+        if id in names:
+            await self.stage.operate(id, names[id])
+        self.observed[id] = await self.stage.log(id)
+        if id in self.stage.live():
+            self.became_live.add(id)
+        self._moment()
+
+    async def read(self, _: SessionId) -> None:
+        self._moment()
+
+    def _name(self, number: int) -> str:
+        return self.stage.names[number % len(self.stage.names)]
+
+    def oracle(self) -> Oracle:
+        return Oracle(self.enumerable, self.paired, self.live, self.observed, self.became_live)
+
+
+@attrs.frozen
+class Oracle:
+    """Says what a listing must say of the logs that there were."""
+
+    enumerable: Logs
+    paired: Logs
+    live: set[str]
+    observed: Mapping[str, Log | None] = {}
+    became_live: set[str] = attrs.field(factory=set)
+    undamaged: Logs | None = None
+    """The logs before any was damaged, if there are checkpoints that the listing may look at."""
+    unavailable: frozenset[str] = frozenset()
+    """Of which damaged logs the checkpoint was not enough."""
+
+    def header(self, name: str) -> Header:
+        return (self.paired if name in self.live else self.enumerable)[name].header
+
+    def _below(self, parent: str) -> list[str]:
+        found = [name for name in self.enumerable if self.header(name).parent_session == parent]
+        return sorted(found, key=lambda name: (self.header(name).created_at, name))
+
+    def _is_subagent(self, name: str) -> bool:
+        return self.header(name).origin == "subagent"
+
+    def rows(self, root: str, *, tree: bool) -> list[Any]:
+        told = (
+            [self._row(name, {}) for name in self._below(root) if self._is_subagent(name)]
+            if not tree
+            else [
+                self._row(name, {"parent_id": parent, "depth": depth})
+                for name, parent, depth in self._walk(root, 1, {root})
+                if self._is_subagent(name)
+            ]
+        )
+        return [row for row in told if row is not None]
+
+    def _walk(self, parent: str, depth: int, visited: set[str]) -> Iterator[tuple[str, str, int]]:
+        for name in self._below(parent):
+            if name not in visited:
+                visited.add(name)
+                yield name, parent, depth
+                yield from self._walk(name, depth + 1, visited)
+
+    def _row(self, name: str, place: dict[str, Any]) -> Any:
+        found = self._found(name)
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return {"kind": "diagnostic", "id": name, "reason": found} | place
+        row = {
+            "kind": "child",
+            "id": name,
+            "activity": "running" if name in self.live else "inactive",
+            "has_children": any(self._is_subagent(below) for below in self._below(name)),
+            "mode": found["mode"],
+        }
+        return row | ({"label": found["label"]} if "label" in found else {}) | place
+
+    def _found(self, name: str) -> Any:
+        """Return an identity, a reason why there is none, or None for one being created."""
+        if name in self.live:
+            return self.paired[name].identity()
+        enumerated = self.header(name)
+        if name not in self.observed:
+            return self._unobserved(name, enumerated)
+        log = self.observed[name]
+        if log is None:
+            return "unavailable"
+        if log.header != enumerated:
+            return "corrupt"
+        if name in self.became_live:
+            return log.identity()
+        return self._told(name, log)
+
+    def _unobserved(self, name: str, enumerated: Header) -> Any:
+        """Nobody read the log since, so what it last said when it could be read is the answer."""
+        now = self.paired.get(name)
+        if now is None or now.header != enumerated:
+            now = self.enumerable[name]
+        return self._told(name, now)
+
+    def _told(self, name: str, log: Log) -> Any:
+        """Say what a log tells; of a damaged one, what it told when its checkpoint was made."""
+        if log.events is None:
+            if self.undamaged is None or name in self.unavailable:
+                return "unavailable"
+            log = self.undamaged[name]
+        return log.identity() or "corrupt"
+
+
+@contextlib.asynccontextmanager
+async def prepared(
+    world: Sequence[Planned], setting: Setting, watched: Watched
+) -> AsyncIterator[tuple[Stage, Spies]]:
+    """Make a world, damage what is planned to be, and open it again for a listing."""
+    names = tuple(f"s{number}" for number in range(len(world)))
+    with tempfile.TemporaryDirectory() as place:
+        home = Path(place)
+        async with opened(home, watched()[1], cache=setting.checkpointed) as host:
+            for number, planned in enumerate(world):
+                await make(host, planned, number, len(world))
+            undamaged = await Stage(host, home, names).logs()
+        for name, planned in zip(names, world, strict=True):
+            damage(home / "sessions" / name, planned)
+        leave_a_birth_unfinished(home / "sessions")
+        spies, discovery = watched()
+        async with opened(home, discovery, cache=setting.cached) as host:
+            for name, planned in zip(names, world, strict=True):
+                if planned.live:
+                    with contextlib.suppress(HealdError):  # damaged, or it needs a plugin
+                        await host.scope.require(session_store).resume(SessionId(name))
+            has_checkpoints = setting.checkpointed and setting.cached
+            yield Stage(host, home, names, undamaged if has_checkpoints else None), spies
+
+
+def opened(home: Path, discovery: Discovery, *, cache: bool) -> Any:
+    names = ["projection-cache"] * cache + ["projection", "query"]
+    rows = [Row(name, name) for name in ("session", "persistence", "subagent")]
+    rows += [Row(name, f"spied-{name}") for name in names]
+    return open_host(home=home, rows=rows, env={}, discovery=discovery, strict=True)
+
+
+async def make(host: Host, planned: Planned, number: int, many: int) -> None:
+    """Make a planned session; the negative parents are the root."""
     store, name = host.scope.require(session_store), SessionId(f"s{number}")
-    parent = SessionId(f"s{planned.parent % number}" if number else "root")
+    parent = SessionId(f"s{planned.parent % many}" if planned.parent >= 0 else "root")
     origin = "subagent" if planned.subagent else None
     host.now = lambda: planned.created_at
-    if planned.inherits is None or number == 0:
-        session: Session = await store.create(
-            cwd=None, id=name, parent_session=parent, origin=origin, first=[TURN, TURN_END]
-        )
-    else:
 
-        def change(header: Header) -> Header:
-            return msgspec.structs.replace(header, parent_session=parent, origin=origin)
+    def change(header: Header) -> Header:
+        return msgspec.structs.replace(header, parent_session=parent, origin=origin)
 
+    session: Session | None = None
+    if planned.inherits is not None and number > 0:
         source = SessionId(f"s{planned.inherits % number}")
-        session = await store.fork(source, id=name, header=change, first=[TURN, TURN_END])
-    for kind in planned.descriptors:
-        if kind != "none":
-            append_unchecked(session, "subagent/descriptor", DATA[kind])
+        with contextlib.suppress(LogNeedsPlugin):
+            session = await store.fork(source, id=name, header=change, first=[TURN, TURN_END])
+    if session is None:
+        first = [TURN, TURN_END]
+        session = await store.create(
+            cwd=None, id=name, parent_session=parent, origin=origin, first=first
+        )
+    for kind in planned.events:
+        write(session, kind)
+    for ended in (TURN, TURN_END):  # a fork inherits what comes before the end of a turn
+        session.append(ended.type, ended.data)
     await session.flush()
-    if not planned.live:
-        await store.dispose(session)
-    return name
+    await store.dispose(session)
 
 
 TURN = NewEvent("turn/start", {"turn": 1})
 TURN_END = NewEvent("turn/end", {"turn": 1, "outcome": "completed"})
 
 
-@attrs.frozen
-class Log:
-    header: Header
-    cut: LogOffset
-    events: tuple[tuple[str, Any], ...]
+def write(session: Session, kind: str) -> None:
+    """Append what a kind of event is, as a foreign writer would."""
+    if kind in DATA:
+        append_unchecked(session, "subagent/descriptor", DATA[kind])
+    elif kind == "compacted":
+        message = {"id": f"m{session.end}", "text": "hello"}
+        seq = append_unchecked(session, "user/message", message, surface=APPEND).seq
+        replaced = Surface("replace", seq, seq)
+        append_unchecked(session, "user/message", message, surface=replaced, sources=(seq,))
+    else:
+        append_unchecked(session, "gone/thing", {"mode": "one-shot"}, required=kind == "needed")
 
 
-async def read(host: Any, name: str) -> Log:
-    async with host.scope.require(session_query).observe_session(SessionId(name)) as seen:
-        events = tuple([(event.type, event.data) async for event in seen.events()])
-        return Log(seen.header, seen.inherited_event_count, events)
+def damage(place: Path, planned: Planned) -> None:
+    """Damage a stored session as planned; the line is not the last, so it was no torn write."""
+    if planned.damage == "header":
+        (place / "session.json").write_text("{")
+    elif planned.damage == "descriptor":
+        tail, good = place / "tail.jsonl", (place / "tail.jsonl").read_bytes()
+        if b'"version"' in good:
+            tail.write_bytes(good.replace(b'"version"', b'"vorsion"') + b"\n")
 
 
-def row(logs: dict[str, Log], live: set[SessionId], name: str, place: dict[str, Any]) -> Any:
-    """Fold a whole log, knowing from the plan which descriptors are sound."""
-    identity = None
-    for seq, (kind, data) in enumerate(logs[name].events):
-        if kind == "subagent/descriptor":
-            identity = None if data == DATA["broken"] else data | {"seq": seq}
-    if identity is None or identity["seq"] < logs[name].cut:
-        if name in live:
-            return None
-        return {"kind": "diagnostic", "id": name, "reason": "corrupt"} | place
-    below = (log.header for log in logs.values() if log.header.parent_session == name)
-    told = {
-        "kind": "child",
-        "id": name,
-        "activity": "running" if name in live else "inactive",
-        "has_children": any(header.origin == "subagent" for header in below),
-        "mode": identity["mode"],
-    }
-    return told | ({"label": identity["label"]} if "label" in identity else {}) | place
-
-
-def below(logs: dict[str, Log], parent: str) -> list[str]:
-    found = [n for n, log in logs.items() if log.header.parent_session == parent]
-    return sorted(found, key=lambda name: (logs[name].header.created_at, name))
-
-
-def expected_children(logs: dict[str, Log], live: set[SessionId], root: str) -> list[Any]:
-    subs = [name for name in below(logs, root) if logs[name].header.origin == "subagent"]
-    return [told for name in subs if (told := row(logs, live, name, {})) is not None]
-
-
-def expected_descendants(
-    logs: dict[str, Log], live: set[SessionId], root: str, depth: int = 1
-) -> list[Any]:
-    rows: list[Any] = []
-    for name in below(logs, root):
-        place = {"parent_id": root, "depth": depth}
-        if logs[name].header.origin == "subagent":
-            rows.append(row(logs, live, name, place))
-        rows += expected_descendants(logs, live, name, depth + 1)
-    return [told for told in rows if told is not None]
+def leave_a_birth_unfinished(sessions: Path) -> None:
+    """Leave what a process leaves that is killed while it makes a child."""
+    for stored in sorted(sessions.iterdir()):
+        if (stored / "session.json").exists():
+            shutil.copytree(stored, sessions / ".half.0123456789abcdef")
+            return
