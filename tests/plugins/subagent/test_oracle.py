@@ -315,7 +315,8 @@ class Scene:
         self._moment()
 
     async def reading(self, id: SessionId) -> None:  # noqa: A002
-        names = {self._name(n): op for n, op in self.happening.at_reading.items()}
+        asked = self.happening.at_reading.items()
+        names: dict[str, Operation] = {self._name(number): op for number, op in asked}
         if id in names:
             await self.stage.operate(id, names[id])
         self.observed[id] = await self.stage.log(id)
