@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from heald import NoConfig, Plugin, RowContext, implements
+from heald import NoConfig, Plugin, RowContext, host_closing, implements
 from heald_doctor import Check, checks
 from heald_persistence import session_deleted
 from heald_projection import projections
@@ -36,8 +36,7 @@ class ProjectionCachePlugin(Plugin[NoConfig]):
         self._occasions = Occasions(self._checkpoints, tasks)
 
     async def stop(self) -> None:
-        for session in self.scope.require(session_store).live():
-            await self._checkpoints.save(session)
+        await self.save_every_session()
 
     @implements(projection_cache)
     def provide_cache(self) -> ProjectionCache:
@@ -50,6 +49,12 @@ class ProjectionCachePlugin(Plugin[NoConfig]):
     @implements(event_appended)
     def save_in_time(self, session: Session, event: Event) -> None:
         self._occasions.appended(session, event)
+
+    @implements(host_closing)
+    async def save_every_session(self) -> None:
+        """Save what is live while every row that a save needs still runs."""
+        for session in self.scope.require(session_store).live():
+            await self._checkpoints.save(session)
 
     @implements(session_closed)
     async def save_at_close(self, session: Session) -> None:

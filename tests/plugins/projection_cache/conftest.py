@@ -11,6 +11,7 @@ import pytest
 from heald import Host, Row
 from heald.testing import HostFactory
 
+USUAL = ("session", "persistence", "projection", "projection-cache", "query")
 OpenHost = Callable[..., AbstractAsyncContextManager[Host]]
 
 
@@ -19,8 +20,8 @@ def open_rows(heald_host: HostFactory) -> OpenHost:
     """Open a host of the rows that checkpoints need."""
 
     def opened(*, without: str = "", last: tuple[str, ...] = (), **options: Any) -> Any:
-        names = ("session", "persistence", "projection", "projection-cache", "query", *last)
-        rows = [Row(id=name, plugin=name) for name in names if name != without]
+        names = [n for n in USUAL if n != without] + [*last]
+        rows = [Row(id=name, plugin=name) for name in names]
         return heald_host(rows=rows, **options)
 
     return opened

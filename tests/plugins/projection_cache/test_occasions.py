@@ -155,3 +155,13 @@ async def test_a_session_that_is_resumed_and_closed_has_a_checkpoint_then(
         assert await kept_up_to(host, again) == 0
         await store.dispose(again)
         assert await kept_up_to(host, again) == 2
+
+
+async def test_a_host_that_stops_keeps_its_sessions_whichever_order_its_rows_have(
+    open_rows: OpenHost,
+) -> None:
+    async with open_rows(without="persistence", last=("persistence",)) as host:
+        session = await new_session(host)
+        work(session, 3)
+    async with open_rows() as host:
+        assert await kept_up_to(host, session) == 3
