@@ -285,6 +285,33 @@ async def test_a_corpus_that_is_deleted_or_damaged_gives_the_same_answers(
     assert file.read_bytes().endswith(b"x" * 5000)
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_a_list_opens_no_log_warm_or_with_the_corpus_deleted(
+    open_rows: OpenHost, heald_home: Path, monkeypatch: pytest.MonkeyPatch, *, deleted: bool
+) -> None:
+    async with open_rows() as host:
+        for number in range(3):
+            await stored(host, f"s{number}")
+        await settled(host, heald_home, 3)
+    if deleted:
+        (heald_home / "cache" / "corpus-v1.sqlite").unlink()
+    async with open_rows() as host:
+        opened: list[SessionId] = []
+        storage = host.scope.require(session_persistence)
+        read = type(storage).read
+
+        async def told(self: Any, id: SessionId, **given: Any) -> Any:  # noqa: A002
+            opened.append(id)
+            return await read(self, id, **given)
+
+        monkeypatch.setattr(type(storage), "read", told)
+        keys = ["title", "sessionStats"]
+        assert len(await host.scope.require(session_query).list_sessions(keys=keys)) == 3
+        assert opened == []
+        async with host.scope.require(session_query).observe_session(SessionId("s0")):
+            assert opened == ["s0"]  # so that it would have been told
+
+
 async def test_a_corpus_that_another_process_keeps_busy_delays_no_list(
     open_rows: OpenHost, heald_home: Path
 ) -> None:

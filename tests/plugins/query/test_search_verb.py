@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import pytest
 
 from heald import Row
 from heald.testing import CommandRunner, HostFactory
+from heald_query import SearchFilter, session_query
 from heald_session import APPEND, SessionId, session_store
 
 ROWS = [
@@ -58,6 +60,20 @@ def test_top_level_sessions_are_searched_by_default_and_children_by_option(
     assert set(hits(heald_cli, "copper", "--children")) == own | {("child", 0)}
     assert listed["--json",] == {"aa-first", "fork"}
     assert listed["--json", "--all"] == {"aa-first", "fork", "child"}
+
+
+@pytest.mark.usefixtures("home")
+async def test_the_verb_and_the_service_count_the_same_hits(
+    heald_host: HostFactory, heald_cli: CommandRunner
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        query = host.scope.require(session_query)
+        every = await query.search("copper", SearchFilter(inherited=False), limit=1)
+        own = await query.search("copper", SearchFilter(inherited=False, subagents=False), limit=1)
+    for page, words in ((every, ("--children",)), (own, ())):
+        done = await asyncio.to_thread(heald_cli, "search", "copper", "--json", *words)
+        found = json.loads(done.stdout)
+        assert found["total"] == page.total == len(found["hits"])
 
 
 @pytest.mark.usefixtures("home")
