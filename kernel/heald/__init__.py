@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heald.cancel import CancelToken
+    from heald.cancel import CancelToken, raise_if_cancelled
     from heald.comparing import FieldChange, RowChange, differences
     from heald.composition import Composition
     from heald.discovery import Discovery
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ServiceAbsent,
         VerbBroken,
         VocabularyConflict,
+        describe,
         did_you_mean,
     )
     from heald.faults import FailedRow, Fault, FaultCode
@@ -61,10 +62,12 @@ if TYPE_CHECKING:
     from heald.supervisor import Deadlines
     from heald.tables import Contribution
     from heald.terminal import visible
+    from heald.times import told_time
     from heald.vocabulary import Vocabulary
+    from heald.wording import counted, shortened
 
 _MODULES = {
-    "cancel": ("CancelToken",),
+    "cancel": ("CancelToken", "raise_if_cancelled"),
     "comparing": ("FieldChange", "RowChange", "differences"),
     "composition": ("Composition",),
     "discovery": ("Discovery",),
@@ -86,6 +89,7 @@ _MODULES = {
         "ServiceAbsent",
         "VerbBroken",
         "VocabularyConflict",
+        "describe",
         "did_you_mean",
     ),
     "faults": ("FailedRow", "Fault", "FaultCode"),
@@ -117,7 +121,9 @@ _MODULES = {
     "supervisor": ("Deadlines",),
     "tables": ("Contribution",),
     "terminal": ("visible",),
+    "times": ("told_time",),
     "vocabulary": ("Vocabulary",),
+    "wording": ("counted", "shortened"),
 }
 _HOME_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -167,7 +173,9 @@ __all__ = [
     "Wrap",
     "clear_setting",
     "collect",
+    "counted",
     "declare",
+    "describe",
     "did_you_mean",
     "differences",
     "edit_toml",
@@ -177,9 +185,12 @@ __all__ = [
     "observe",
     "open_host",
     "provide",
+    "raise_if_cancelled",
     "read_layer",
     "setting",
+    "shortened",
     "stack",
+    "told_time",
     "visible",
     "wrap",
     "write_setting",

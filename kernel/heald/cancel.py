@@ -84,3 +84,9 @@ class CancelToken:
             yield
         finally:
             self.forget(cancel)
+
+
+def raise_if_cancelled(cancel: CancelToken | None) -> None:
+    """Raise `Cancelled` if there is a token and it was cancelled."""
+    if cancel is not None:
+        cancel.check()

@@ -9,6 +9,7 @@ from typing import ClassVar
 import attrs
 
 from heald.faults import FailedRow, Fault
+from heald.wording import counted
 
 
 class HealdError(Exception):
@@ -67,7 +68,7 @@ class CompositionError(HealdError):
     def message(self) -> str:
         """List the faults, one a line."""
         lines = [f"  {fault.code}: {fault}" for fault in self.faults]
-        count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
+        count = counted(len(lines), "fault")
         return "\n".join([f"the composition has {count}; mend each and try again", *lines])
 
 

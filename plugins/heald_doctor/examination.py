@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import attrs
 
-from heald import HealdError, Host, NotFound, RowOrigin
+from heald import HealdError, Host, NotFound, RowOrigin, describe
 from heald_doctor.check import Check, Finding, Progress
 from heald_doctor.hookspecs import checks
 from heald_doctor.progress_bar import progress_shown
@@ -113,7 +113,7 @@ def _broken(known: KnownCheck, doing: str, error: BaseException) -> Finding:
     if isinstance(error, HealdError):
         reason = f"{error.code}: {error}"
     else:
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        reason = describe(error)
         _logger.error("%s %s (%s) failed", doing, known.check.name, owner, exc_info=error)
     return Finding(
         severity="error",

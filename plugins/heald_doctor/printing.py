@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 import click
 
-from heald import visible
+from heald import counted, visible
 from heald.verbs import print_json, print_table
 from heald_doctor.check import Check, Finding
 from heald_doctor.examination import KnownCheck, Report
@@ -54,7 +54,7 @@ def _yes(known: KnownCheck) -> str:
 
 def _verdict(report: Report) -> str:
     count = len(report.findings)
-    many = f"{count} finding" if count == 1 else f"{count} findings"
+    many = counted(count, "finding")
     verdict = click.style(many, fg="red" if report.has_errors else "yellow") if count else "ok"
     return f"rebuilt, {verdict}" if report.rebuilt else verdict
 

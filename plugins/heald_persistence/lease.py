@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import platform
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Self
 from weakref import WeakSet
@@ -14,6 +14,7 @@ from weakref import WeakSet
 import attrs
 import msgspec
 
+from heald import told_time
 from heald_persistence import disk
 
 
@@ -25,8 +26,7 @@ class Owner(msgspec.Struct, frozen=True):
     since: int
 
     def __str__(self) -> str:
-        since = datetime.fromtimestamp(self.since / 1000, UTC).isoformat(timespec="seconds")
-        return f"process {self.pid} on {self.host} since {since}"
+        return f"process {self.pid} on {self.host} since {told_time(self.since, UTC)}"
 
 
 class Held(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 import click
 
-from heald import HealdError, Host, visible
+from heald import HealdError, Host, counted, visible
 from heald.verbs import host_verb, json_option, print_json, print_table
 from heald_persistence.contracts import Damage, SessionPersistence, StoredSession
 from heald_persistence.hookspecs import session_persistence
@@ -88,7 +88,7 @@ async def verify_sessions(host: Host, sessions: tuple[str, ...], *, as_json: boo
         print_json([_check_object(one) for one in found])
     faulty = sum(bool(one.damage or one.problem) for one in found)
     if not as_json:
-        click.echo(f"{_counted(len(found), 'session')} checked, {faulty} with faults")
+        click.echo(f"{counted(len(found), 'session')} checked, {faulty} with faults")
     return 1 if faulty else 0
 
 
@@ -144,18 +144,14 @@ def _told(damage: Damage) -> str:
     elif damage.count is None:
         lost = f"events lost from {damage.first} on"
     else:
-        lost = f"{_counted(damage.count, 'event')} lost from {damage.first} on"
+        lost = f"{counted(damage.count, 'event')} lost from {damage.first} on"
     return f"{damage.kind}: {where}, {lost}: {damage.reason}"
 
 
 def _lost(damage: Sequence[Damage]) -> str:
     counts = [one.count for one in damage]
-    known = _counted(sum(count for count in counts if count is not None), "event")
+    known = counted(sum(count for count in counts if count is not None), "event")
     return f"{known} lost" if None not in counts else f"at least {known} lost"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _print_trash(trashed: Sequence[StoredSession], *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Self
 
 import attrs
 
-from heald import CancelToken
+from heald import CancelToken, raise_if_cancelled
 from heald_persistence import Damage
 from heald_session import Event, Header, LogOffset
 
@@ -73,8 +73,7 @@ class MemoryLog:
     ) -> AsyncIterator[Sequence[Event]]:
         end = self._end if stop is None else min(stop, self._end)
         for begin in range(start, end, _BATCH):
-            if cancel is not None:
-                cancel.check()
+            raise_if_cancelled(cancel)
             events = self._log.events[begin : min(begin + _BATCH, end)]
             if batch := [event for event in events if types is None or event.type in types]:
                 self._count(batch)

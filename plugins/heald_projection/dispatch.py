@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from heald import describe
 from heald_projection.cells import Cell, CellFault
-from heald_projection.promises import NOT_THE_UNITS, PLAIN, described, refuse_awaitable
+from heald_projection.promises import NOT_THE_UNITS, PLAIN, refuse_awaitable
 from heald_session import Event
 
 
@@ -47,7 +48,7 @@ class Dispatch:
             except NOT_THE_UNITS:
                 raise
             except BaseException as error:  # noqa: BLE001 - the other cells must go on
-                cell.fault = CellFault(seq, described(error))
+                cell.fault = CellFault(seq, describe(error))
                 moved += (cell,)
                 continue
             cell.last = seq

@@ -38,13 +38,3 @@ def misfit_of(value: Any, schema: msgspec.json.Decoder[Any]) -> str | None:
     except Exception as error:  # noqa: BLE001 - a schema's own checks may raise anything
         return f"does not fit its schema: {error}"
     return None
-
-
-def described(error: BaseException) -> str:
-    """Return an error as one line with its type, whatever its own `__str__` does."""
-    name = type(error).__name__
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - it is a unit's error, and the other units must go on
-        text = "(it cannot be shown)"
-    return f"{name}: {text}" if text else name

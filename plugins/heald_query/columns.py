@@ -8,10 +8,9 @@ from typing import Any
 import attrs
 import click
 
-from heald import visible
+from heald import told_time, visible
 from heald_query.contracts import SessionRecord
 from heald_query.selection import value_of
-from heald_query.transcript import local_time
 from heald_session import Header
 
 OBJECT_KEYS = ("agentPreset", "title", "sessionStats", "sessionListMetadata")
@@ -82,12 +81,12 @@ def _preset(record: SessionRecord, header: Header) -> Any:
 
 def _active(record: SessionRecord, header: Header) -> str:
     last = (value_of(record, "sessionListMetadata") or {}).get("last_activity")
-    return local_time(last or header.created_at)
+    return told_time(last or header.created_at)
 
 
 COLUMNS: Mapping[str, Column] = {
     "id": Column(lambda record, _: record.id),
-    "created": Column(lambda _, header: local_time(header.created_at)),
+    "created": Column(lambda _, header: told_time(header.created_at)),
     "active": Column(_active, "sessionListMetadata"),
     "kept": Column(lambda record, _: "live" if record.live else "stored"),
     "preset": Column(_preset, "agentPreset"),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
-from heald import CancelToken
+from heald import CancelToken, raise_if_cancelled
 from heald_persistence import StoredLog
 from heald_projection import Snapshot
 from heald_session import Event, Header, LogOffset, Session
@@ -43,7 +43,7 @@ class LiveObservation:
     ) -> AsyncIterator[Event]:
         """Yield events up to the end."""
         async for event in self._session.read(start, within(stop, self.end)):
-            check(self._cancel)
+            raise_if_cancelled(self._cancel)
             yield event
 
 
@@ -87,9 +87,3 @@ class StoredObservation:
 def within(stop: LogOffset | None, end: LogOffset) -> LogOffset:
     """Return where reading stops in an observation that ends at `end`."""
     return end if stop is None else min(stop, end)
-
-
-def check(cancel: CancelToken | None) -> None:
-    """Raise `Cancelled` if there is a token and it was cancelled."""
-    if cancel is not None:
-        cancel.check()

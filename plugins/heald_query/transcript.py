@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from heald import counted, shortened, told_time
 from heald import visible as shown
 from heald_persistence import Damage
 from heald_session import (
@@ -32,18 +32,6 @@ _INDENT = " " * 8
 _KEPT = re.compile("([\\t\\n\\u200d]+)")  # what joins pictures is harmless
 
 
-def local_time(milliseconds: int) -> str:
-    """Return a time as ISO 8601 in the local zone, to the second.
-
-    A log may come from a clock that was wrong: a time that no calendar has is shown as it is.
-    """
-    try:
-        moment = datetime.fromtimestamp(milliseconds / 1000, tz=UTC).astimezone()
-    except (ValueError, OverflowError, OSError):
-        return f"{milliseconds} ms"
-    return moment.isoformat(timespec="seconds")
-
-
 def visible(text: str) -> str:
     """Return text that may have lines and tabs, and does nothing else to a terminal.
 
@@ -55,7 +43,7 @@ def visible(text: str) -> str:
 def lines_of(event: Event) -> Iterator[str]:
     """Yield what people see of an event."""
     summary, text = _told(event)
-    head = f"{event.seq:>5}  {local_time(event.time)}  {event.type:<18}  {summary}"
+    head = f"{event.seq:>5}  {told_time(event.time)}  {event.type:<18}  {summary}"
     yield " ".join(visible(head).splitlines()).rstrip()
     for line in visible(text).splitlines():
         yield (_INDENT + line).rstrip()
@@ -63,8 +51,7 @@ def lines_of(event: Event) -> Iterator[str]:
 
 def lines_of_damage(damage: Damage) -> Iterator[str]:
     """Yield what people see in the place of events that cannot be read."""
-    many = "event" if damage.count == 1 else "events"
-    lost = "some events" if damage.count is None else f"{damage.count} {many}"
+    lost = "some events" if damage.count is None else counted(damage.count, "event")
     gap = f"{lost} from {damage.first} on cannot be read" if damage.count != 0 else "no event lost"
     where = f"{damage.file} at byte {damage.offset}"
     yield visible(f"-----  damaged: {gap}  ({damage.kind} in {where}: {damage.reason})  -----")
@@ -79,15 +66,11 @@ def _told(event: Event) -> tuple[str, str]:
             return tell(event.data_as(kind))
         except msgspec.DecodeError:
             pass
-    return _shortened(_json(event.data)), ""
+    return shortened(_json(event.data), _SUMMARY_LENGTH), ""
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SUMMARY_LENGTH else text[: _SUMMARY_LENGTH - 1] + "…"
 
 
 def _turn_start(data: TurnStart) -> tuple[str, str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 
-from heald import CancelToken
+from heald import CancelToken, raise_if_cancelled
 from heald_persistence import Damage, StoredLog
 from heald_query.contracts import EventWindow
-from heald_query.observations import check
 from heald_session import Event, LogOffset, Session
 
 
@@ -57,7 +56,7 @@ async def live_window(
     start, stop = _within(start, stop, end)
     items: list[Event] = []
     async for event in session.read(start, stop):
-        check(cancel)
+        raise_if_cancelled(cancel)
         if not types or event.type in types:
             items.append(event)
     return EventWindow(session.header, end, start, stop, tuple(items))

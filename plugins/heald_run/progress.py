@@ -8,6 +8,7 @@ from typing import Protocol
 
 import attrs
 
+from heald import shortened
 from heald_agent import AskDecided, AskOpened
 from heald_projection import projections
 from heald_session import (
@@ -162,4 +163,4 @@ def _gist(arguments: object) -> str:
 
 def _shorten(text: str, width: int = _WIDTH) -> str:
     line = " ".join(text.strip().partition("\n")[0].split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return shortened(line, width)

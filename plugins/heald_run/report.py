@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from heald import counted
+
 _LANGUAGES_SHOWN = 12
 _MARKS_SHOWN = 5
 
@@ -85,8 +87,3 @@ def _about_agents(facts: Mapping[str, Any]) -> Iterator[str]:
         yield "Subagents that can go on:"
         for ident, label in listing:
             yield f"  {label} ({ident})"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -14,9 +14,10 @@ from typing import Any
 
 import attrs
 
+from heald import counted, shortened
 from heald_models_scripted import Call, Conversation, Reply, Script
 from heald_run.facts import hand_over, handed_over, measure_command, parse_measured, sum_up
-from heald_run.report import counted, report
+from heald_run.report import report
 from heald_session import ToolResult, UserMessage
 
 SURVEY_MODEL = "scripted:survey"
@@ -134,7 +135,7 @@ def _find_marks(conversation: Conversation) -> Reply:
         arguments = {"pattern": _MARKS, "limit": MAX_MARKS}
         return Reply(calls=(Call(tool="grep", arguments=arguments),))
     found = [line for result in conversation.results("grep") for line in _lines(result)]
-    marks = [line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in found]
+    marks = [shortened(line, _WIDTH) for line in found]
     facts = {"marks": marks, "more_marks": _was_cut(conversation, "grep")}
     return Reply(text=f"I have found {counted(len(marks), 'mark')}.\n{hand_over(facts)}")
 
@@ -229,5 +230,4 @@ def _is_readme(path: str) -> bool:
 
 def _unnumbered(line: str) -> str:
     """Take the line number off that `read` puts before a tab."""
-    text = line.partition("\t")[2]
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+    return shortened(line.partition("\t")[2], _WIDTH)

@@ -9,7 +9,7 @@ import click
 from heald import Host
 from heald.verbs import host_verb, json_option, print_json
 from heald_agent import CwdInvalid, agents
-from heald_query import SessionRecord, find_session, session_query
+from heald_query import SessionFilter, find_session, session_query
 from heald_run.errors import NothingToContinue, OptionsConflict, TaskEmpty
 from heald_run.runs import Finished, run_task, tell_how_to_go_on
 from heald_run.survey import SURVEY_MODEL, SURVEY_TASK
@@ -117,22 +117,12 @@ def _directory(path: Path) -> Path:
 
 async def _latest(host: Host, cwd: Path) -> SessionId:
     """Return the session of this directory in which something happened last."""
-    records = await host.scope.require(session_query).list_sessions(keys=["sessionListMetadata"])
-    here = [
-        record
-        for record in records
-        if record.header and record.header.cwd == str(cwd) and record.header.origin is None
-    ]
-    if not here:
-        raise NothingToContinue(str(cwd))
-    return max(here, key=_last_activity).id
-
-
-def _last_activity(record: SessionRecord) -> tuple[int, str]:
-    values = record.projections.values if record.projections else {}
-    told = values.get("sessionListMetadata") or {}
-    created = record.header.created_at if record.header else 0
-    return (told.get("last_activity") or created, record.id)
+    here = SessionFilter(cwd=str(cwd), subagents=False)
+    records = await host.scope.require(session_query).list_sessions(here, order="-activity")
+    for record in records:
+        if record.header and record.header.cwd == str(cwd) and record.header.origin is None:
+            return record.id
+    raise NothingToContinue(str(cwd))
 
 
 def _say_that_no_model_is_configured(host: Host) -> None:

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heald import Host, visible
+from heald import Host, counted, visible
 from heald_agent import agents
 from heald_run import terminal
 from heald_run.desk import Desk
 from heald_run.hookspecs import progress_feed
 from heald_run.progress import Node, ProgressFeed, ProgressTree
-from heald_run.report import counted
 from heald_session import Session
 
 _logger = logging.getLogger("heald_run")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from heald import HealdError, did_you_mean
+from heald import HealdError, did_you_mean, shortened
 from heald_session.positions import LogOffset, SessionId
+
+_SHOWN = 60
+"""How many characters of what was given are repeated; it may be of any length."""
 
 
 @attrs.define
@@ -41,7 +44,10 @@ class SessionIdInvalid(HealdError, ValueError):
     reason: str
 
     def message(self) -> str:
-        return f"{self.id!r} cannot be a session id: {self.reason}"
+        return (
+            f"{shortened(self.id, _SHOWN)!r} cannot be a session id: {self.reason}; see "
+            "`heald sessions list` for those there are, and leave it out where a session is made"
+        )
 
 
 @attrs.define

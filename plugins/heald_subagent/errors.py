@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from heald import HealdError
+from heald import HealdError, counted
 
 
 @attrs.define
@@ -98,7 +98,8 @@ class SubagentLimit(HealdError):
     def message(self) -> str:
         ids = f" ({', '.join(self.blocking)})" if self.blocking else ""
         advice = "do the work here" if self.limit == "depth" else "wait for one of them to finish"
-        return f"the {self.limit} limit of {self.allowed} subagents is reached{ids}; {advice}"
+        many = counted(self.allowed, "subagent")
+        return f"the {self.limit} limit of {many} is reached{ids}; {advice}"
 
 
 @attrs.define

@@ -13,6 +13,7 @@ from typing import Annotated, Protocol, TypeVar
 import attrs
 import msgspec
 
+from heald import counted
 from heald_agent import Tool, ToolContext, ToolError
 from heald_tools_files.names import shown
 from heald_tools_files.paths import opened, trouble
@@ -165,7 +166,7 @@ def edit_file(arguments: EditArguments, context: ToolContext, *, outside: bool) 
         lambda text: replaced(text, old, new, every=arguments.all),
         outside=outside,
     )
-    places = "1 place" if outcome.count == 1 else f"{outcome.count:,} places"
+    places = counted(outcome.count, "place")
     lines = ", ".join(str(line) for line in outcome.lines)
     more = ", ..." if outcome.count > len(outcome.lines) else ""
     return f"replaced {places} in {name} (from line {lines}{more})"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 from typing import Annotated
 
 import attrs
 import msgspec
 from msgspec import Meta
 
+from heald import told_time
 from heald_agent import Tool, ToolContext
 from heald_query import Role, SearchHit
 from heald_session import Seq, SessionId
 from heald_tools_sessions.sight import Sight
-from heald_tools_sessions.times import read_time, told_time
+from heald_tools_sessions.times import read_time
 
 MOST_HITS = 50
 
@@ -78,7 +80,7 @@ def _told(
 ) -> Iterator[str]:
     for hit in hits[:limit]:
         here = " (this session)" if hit.session == own else ""
-        where = f"{hit.session}{here}, seq {hit.seq}, {told_time(hit.time)}"
+        where = f"{hit.session}{here}, seq {hit.seq}, {told_time(hit.time, UTC)}"
         yield f"{where}, {hit.role}: {hit.snippet.text}"
     if not hits:
         yield "(nothing found)"

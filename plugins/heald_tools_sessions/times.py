@@ -1,4 +1,4 @@
-"""Times as the tools take and give them: ISO 8601, in UTC unless a zone is named."""
+"""Times as the tools take them: ISO 8601, in UTC unless a zone is named, as they give them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,3 @@ def read_time(written: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
-
-
-def told_time(milliseconds: int) -> str:
-    """Return a time for a model; one that no calendar has, of a clock that was wrong, as it is."""
-    try:
-        moment = datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
-    except (ValueError, OverflowError, OSError):
-        return f"{milliseconds} ms"
-    return moment.isoformat(timespec="seconds")

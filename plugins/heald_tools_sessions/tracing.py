@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC
 from itertools import islice, takewhile
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from heald import shortened, told_time
 from heald_agent import Tool, ToolContext
 from heald_query import SessionRecord, session_named
 from heald_session import SessionId
 from heald_tools_sessions.sight import Sight
-from heald_tools_sessions.times import told_time
 
 MOST_SHOWN = 100
 """How many sessions are shown above, and how many below."""
@@ -66,7 +67,7 @@ def _line(record: SessionRecord, shown: Collection[SessionId]) -> str:
     if label := (values.get("subagent") or {}).get("label"):
         parts.append(repr(_short(label)))
     if header is not None:
-        parts.append(told_time(header.created_at))
+        parts.append(told_time(header.created_at, UTC))
     if title := (values.get("title") or {}).get("text"):
         parts.append(_short(title))
     return ", ".join(parts)
@@ -77,8 +78,7 @@ def _parent(record: SessionRecord) -> SessionId | None:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_TITLE else f"{line[:LONGEST_TITLE]}…"
+    return shortened(" ".join(text.split()), LONGEST_TITLE)
 
 
 SESSION_LINEAGE = Tool(

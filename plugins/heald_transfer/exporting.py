@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import attrs
 
-from heald_query import SessionQuery, SessionRecord
+from heald_query import SessionQuery
 from heald_session import SessionId
 from heald_transfer.errors import ExportExists, ExportUnwritable
 from heald_transfer.exports import frames_of, manifest
@@ -26,19 +25,9 @@ class Exported:
     events: int
 
 
-def with_descendants(id: SessionId, records: Sequence[SessionRecord]) -> list[SessionId]:  # noqa: A002
+async def with_descendants(query: SessionQuery, id: SessionId) -> list[SessionId]:  # noqa: A002
     """Return a session and every session that came of it, parents first."""
-    children: defaultdict[str, list[SessionId]] = defaultdict(list)
-    for record in records:
-        if record.header is not None and record.header.parent_session is not None:
-            children[record.header.parent_session].append(record.id)
-    found = {id: None}
-    waiting = [id]
-    for parent in waiting:
-        new = [child for child in children[parent] if child not in found]
-        found |= dict.fromkeys(new)
-        waiting += new
-    return list(found)
+    return [id, *(record.id for record in (await query.relatives(id)).descendants)]
 
 
 async def export_to(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from heald import HealdError, Host, visible
+from heald import HealdError, Host, counted, visible
 from heald.verbs import host_verb, json_option, print_json
 from heald_persistence import session_persistence
-from heald_query import session_named, session_query
+from heald_query import find_session, session_query
 from heald_session import SessionId, session_store
-from heald_transfer.exporting import Exported, export_to, with_descendants
+from heald_transfer.exporting import export_to, with_descendants
 from heald_transfer.importing import Imported, files_in, import_file
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -44,15 +44,14 @@ async def export_session(
     exported: salvage it first.
     """
     query = host.scope.require(session_query)
-    records = await query.list_sessions()
-    id_ = session_named(session, [record.id for record in records])
-    ids = with_descendants(id_, records) if descendants else [id_]
+    id_ = await find_session(query, session)
+    ids = await with_descendants(query, id_) if descendants else [id_]
     done = await export_to(output, query, ids, replace=force)
     if as_json:
         print_json([{"id": one.id, "events": one.events} for one in done])
         return
     for one in done:
-        click.echo(f"exported {one.id} ({_events(one)})")
+        click.echo(f"exported {one.id} ({counted(one.events, 'event')})")
 
 
 @click.command("import")
@@ -97,7 +96,7 @@ def _tell(one: Imported) -> None:
         what = "" if one.id is None else f"{visible(one.id)} was not imported: "
         click.echo(f"{what}{one.error.code}: {visible(str(one.error))}", err=True)
         return
-    click.echo(f"imported {visible(str(one.id))} ({_events(one)})")
+    click.echo(f"imported {visible(str(one.id))} ({counted(one.events, 'event')})")
     for note in one.notes:
         click.echo(f"  {visible(str(one.id))}: {visible(note)}", err=True)
 
@@ -112,7 +111,3 @@ def _object(one: Imported) -> dict[str, object]:
         "notes": list(one.notes),
         "problem": None if error is None else {"code": error.code, "message": str(error)},
     }
-
-
-def _events(one: Exported | Imported) -> str:
-    return "1 event" if one.events == 1 else f"{one.events} events"

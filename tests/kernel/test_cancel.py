@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from heald import Cancelled, CancelToken
+from heald import Cancelled, CancelToken, raise_if_cancelled
 
 
 def test_the_first_cause_wins_and_check_raises_it() -> None:
@@ -20,6 +20,15 @@ def test_the_first_cause_wins_and_check_raises_it() -> None:
     with pytest.raises(Cancelled, match="because") as caught:
         token.check()
     assert (caught.value.code, caught.value.exit_code) == ("CANCELLED", 130)
+
+
+def test_a_callee_looks_at_a_token_that_may_be_absent() -> None:
+    token = CancelToken()
+    raise_if_cancelled(None)
+    raise_if_cancelled(token)
+    token.cancel("because")
+    with pytest.raises(Cancelled, match="because"):
+        raise_if_cancelled(token)
 
 
 def test_a_child_is_cancelled_with_its_parent_and_not_the_other_way() -> None:

@@ -8,9 +8,8 @@ from contextlib import aclosing, suppress
 
 import attrs
 
-from heald import Cancelled, CancelToken, HealdError, Scope
+from heald import Cancelled, CancelToken, HealdError, Scope, raise_if_cancelled
 from heald_persistence import StoredSession, session_persistence
-from heald_query.observations import check
 from heald_query.search import index
 from heald_query.search.index import Indexed, Piece
 from heald_query.search.sources import LiveSource, StoredSource, pieces
@@ -147,7 +146,7 @@ class Pass:
                 documents = sum(len(piece.documents) for piece in self._pieces)
                 if documents >= _TOGETHER or len(self._pieces) >= _PIECES:
                     await self._keep()
-                    check(self._cancel)
+                    raise_if_cancelled(self._cancel)
                 if id_ in self._lost:
                     return
 
@@ -171,7 +170,7 @@ class Pass:
         self._known = await self._database.read(lambda c: index.remembered(c, ids)) or {}
 
     def _tell(self, done: int, total: int) -> None:
-        check(self._cancel)
+        raise_if_cancelled(self._cancel)
         if self._on_progress is not None and total:
             self._on_progress(done, total)
 

@@ -10,9 +10,8 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Self
 
-from heald import CancelToken, HealdError, Scope
+from heald import CancelToken, HealdError, Scope, raise_if_cancelled
 from heald_persistence import lasting_persistence
-from heald_query.observations import check
 from heald_query.search import index
 from heald_query.search.contracts import SearchFilter, SearchHit, SearchPage
 from heald_query.search.finding import Found, find
@@ -63,10 +62,10 @@ class Searching:
         cancel: CancelToken | None,
     ) -> SearchPage:
         """Find what has every word and phrase of what was typed."""
-        check(cancel)
+        raise_if_cancelled(cancel)
         typed = Typed.parse(text)
         covered, (found, total) = await self._found(typed, where, limit, on_progress, cancel)
-        check(cancel)
+        raise_if_cancelled(cancel)
         hits = await asyncio.to_thread(lambda: [_hit(one, typed) for one in found])
         unread = covered.unread
         if where.sessions is not None:
@@ -99,7 +98,7 @@ class Searching:
     ) -> Covered:
         """Index all that was logged since the last time."""
         async with self._passing:
-            check(cancel)
+            raise_if_cancelled(cancel)
             return await Pass(self._scope, await self.opened(), on_progress, cancel).run()
 
     async def rebuild(self, on_progress: Callable[[int, int], None]) -> None:

@@ -8,10 +8,9 @@ from typing import Protocol
 
 import attrs
 
-from heald import CancelToken
+from heald import CancelToken, raise_if_cancelled
 from heald_persistence import Damage, StoredLog, last_before, session_persistence
 from heald_projection_cache import witness_of
-from heald_query.observations import check
 from heald_query.search.index import Document, Indexed, Piece, Watermark
 from heald_query.search.texts import TYPES, text_of
 from heald_query.search.words import parts_of, words_of
@@ -63,7 +62,7 @@ class LiveSource:
     async def events(self, start: LogOffset, stop: LogOffset) -> AsyncIterator[Event]:
         """Yield events, from memory as far as they are there."""
         async for event in self._session.read(start, stop):
-            check(self._cancel)
+            raise_if_cancelled(self._cancel)
             yield event
 
     async def settle(self) -> None:

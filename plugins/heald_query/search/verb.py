@@ -10,7 +10,7 @@ from typing import Any, Self
 import attrs
 import click
 
-from heald import Host, visible
+from heald import Host, shortened, told_time, visible
 from heald.verbs import host_verb, json_option, print_json
 from heald_query.contracts import SessionRecord
 from heald_query.hookspecs import session_query
@@ -18,7 +18,6 @@ from heald_query.moments import Moment, since_option
 from heald_query.naming import find_session
 from heald_query.search.contracts import Role, SearchFilter, SearchHit, SearchPage, Snippet
 from heald_query.search.typed_text import Typed
-from heald_query.transcript import local_time
 from heald_session import SessionId
 
 _ROLES: tuple[Role, ...] = ("user", "assistant", "tool")
@@ -80,7 +79,7 @@ async def search(
 
 def _print_page(page: SearchPage, records: Mapping[SessionId, SessionRecord]) -> None:
     for hit in page.hits:
-        head = f"{_title(hit.session, records)}  {local_time(hit.time)}  {hit.role}"
+        head = f"{_title(hit.session, records)}  {told_time(hit.time)}  {hit.role}"
         click.echo(click.style(head, bold=True))
         click.echo(f"    {_highlighted(hit.snippet)}")
         click.echo(click.style(f"    {_opening(hit)}", dim=True))
@@ -94,8 +93,7 @@ def _title(id_: SessionId, records: Mapping[SessionId, SessionRecord]) -> str:
     title = (values.get("title") or {}).get("text")
     if not title:
         return visible(id_)
-    short = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
-    return visible(short)
+    return visible(shortened(title, _TITLE_LENGTH))
 
 
 def _opening(hit: SearchHit) -> str:
@@ -119,7 +117,7 @@ def _nothing(typed: str, where: SearchFilter, one: SessionId | None) -> str:
     if where.subagents is False:
         places = "all sessions but those of subagents"
     by = f", written by {' or '.join(sorted(where.roles))}" if where.roles is not None else ""
-    since = f", since {local_time(where.since)}" if where.since is not None else ""
+    since = f", since {told_time(where.since)}" if where.since is not None else ""
     told = f"Nothing found for {visible(typed)} in {places}{by}{since}."
     return " ".join([told, *_loosened(typed, where)])
 

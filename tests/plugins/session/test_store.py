@@ -70,6 +70,9 @@ async def test_what_cannot_be_an_id_is_refused(host: Host, bad: Any) -> None:
     with pytest.raises(SessionIdInvalid) as refused:
         await store.create(cwd=None, id=bad)
     assert refused.value.code == "SESSION_ID_INVALID"
+    assert "see `heald sessions list`" in str(refused.value)
+    assert "leave it out where a session is made" in str(refused.value)
+    assert len(str(refused.value)) < 250
     with pytest.raises(SessionIdInvalid):
         await store.resume(bad)
 

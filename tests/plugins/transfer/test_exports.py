@@ -294,8 +294,8 @@ async def test_descendants_are_taken_once_each_though_parents_form_a_circle(
                 parent_session=None if parent is None else SessionId(parent),
             )
             await keep(host, header, 0, log_of([("acme/thing", 1, 1, False, None)]))
-        records = await host.scope.require(session_query).list_sessions()
-        assert with_descendants(SessionId("a"), records) == ["a", "b", "c", "d"]
+        query = host.scope.require(session_query)
+        assert await with_descendants(query, SessionId("a")) == ["a", "b", "c", "d"]
 
 
 def test_the_command_line_moves_a_family(
