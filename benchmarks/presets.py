@@ -24,8 +24,9 @@ from benchmarks.report import Measurement, main
 import heald_preset
 from heald import Host, open_host
 from heald_agent import Agent, agents
-from heald_preset import AgentPresetSelected, presets
+from heald_preset import presets
 from heald_session import session_store
+from heald_session.testing import append_unchecked
 
 HUNDRED = 100
 AGENTS = 1_000
@@ -187,7 +188,7 @@ async def switching() -> list[Measurement]:
         before, logging, moving = host.constructed, [], []
         for n in range(SWITCHES):  # by turns, since a disk's mood changes
             began = time.perf_counter()
-            alone.append("agent-preset/selected", AgentPresetSelected(NAMES[n % 2]))
+            append_unchecked(alone, "agent-preset/selected", {"preset": NAMES[n % 2]})
             await alone.flush()
             logged = time.perf_counter()
             await service.switch(agent.session, NAMES[(n + 1) % 2])

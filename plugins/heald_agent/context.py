@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 import msgspec
@@ -11,9 +11,12 @@ from heald import Contribution
 from heald_agent.contracts import Agent
 from heald_agent.errors import PromptSectionFailed, ToolInvalid
 from heald_agent.hookspecs import prompt_sections, tools
+from heald_agent.limits import Limits, limited
 from heald_agent.schemas import schema_of
 from heald_agent.tool import AnyTool, PromptSection
 from heald_session import ToolSchema, TurnContext
+
+Sections = Sequence[Contribution[PromptSection]]
 
 
 @attrs.frozen
@@ -40,12 +43,18 @@ def tools_of(agent: Agent) -> TurnTools:
     )
 
 
-def render(agent: Agent, persona: str | None, turn_tools: TurnTools) -> TurnContext:
-    """Make the context that the agent's rows come to now; raises `PromptSectionFailed`."""
-    sections = [_rendered(c, agent) for c in agent.session.scope.collect(prompt_sections)]
-    parts = [part.strip("\n") for part in (persona or "", *sections)]
-    system = "\n\n".join(part for part in parts if part.strip())
-    return TurnContext(system, list(turn_tools.schemas))
+def sections_of(agent: Agent) -> Sections:
+    """Return the prompt sections of the agent's composition, in row order."""
+    return agent.session.scope.collect(prompt_sections)
+
+
+async def system_prompt(
+    agent: Agent, persona: str | None, sections: Sections, limits: Limits
+) -> str:
+    """Render the sections after the persona; raises `Cancelled` or `PromptSectionFailed`."""
+    rendered = [await _rendered(section, agent, limits) for section in sections]
+    parts = [part.strip("\n") for part in (persona or "", *rendered)]
+    return "\n\n".join(part for part in parts if part.strip())
 
 
 def differs(one: TurnContext | None, other: TurnContext | None) -> bool:
@@ -53,10 +62,13 @@ def differs(one: TurnContext | None, other: TurnContext | None) -> bool:
     return msgspec.json.encode(one) != msgspec.json.encode(other)
 
 
-def _rendered(section: Contribution[PromptSection], agent: Agent) -> str:
+async def _rendered(section: Contribution[PromptSection], agent: Agent, limits: Limits) -> str:
+    limits.cancel.check()
+    name = f"prompt section {section.value.name} of {agent.session.id}"
     try:
-        return section.value.render(agent)
+        return await limited(section.value.render(agent), limits, name)
     except Exception as error:
+        limits.cancel.check()
         reason = f"{type(error).__name__}: {error}"
         raise PromptSectionFailed(section.value.name, section.origin.row, reason) from error
 

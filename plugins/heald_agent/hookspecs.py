@@ -34,7 +34,7 @@ def tool_guards() -> Iterable[ToolGuard]:
 
 @collect(key=attrgetter("name"))
 def prompt_sections() -> Iterable[PromptSection]:
-    """Contribute parts of the system prompt, in row order."""
+    """Contribute parts of the system prompt, which are rendered as each turn begins."""
     ...
 
 

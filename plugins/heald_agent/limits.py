@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 import attrs
@@ -31,7 +31,7 @@ class Limits:
     """Seconds it may take to end once it was cancelled; then it is left behind."""
 
 
-async def limited(work: Coroutine[Any, Any, T], limits: Limits, name: str) -> T:
+async def limited(work: Awaitable[T], limits: Limits, name: str) -> T:
     """Run `work` in a task of its own and return its result.
 
     Raises `Cancelled` or `TimeoutError` when it had to be ended, and `EndedItself`. Work that
@@ -65,7 +65,7 @@ def _settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def _contained(work: Coroutine[Any, Any, T]) -> T:
+async def _contained(work: Awaitable[T]) -> T:
     try:
         return await work
     except SystemExit as error:

@@ -10,7 +10,14 @@ import attrs
 
 from heald import Cancelled, CancelToken, HealdError
 from heald_agent.answers import Answering
-from heald_agent.context import TurnTools, differs, render, tools_of
+from heald_agent.context import (
+    Sections,
+    TurnTools,
+    differs,
+    sections_of,
+    system_prompt,
+    tools_of,
+)
 from heald_agent.contracts import Agent, TurnOutcome
 from heald_agent.errors import ModelNotConfigured, StepLimit, TurnFailed
 from heald_agent.ledger import Ledger
@@ -23,6 +30,7 @@ from heald_session import (
     InboxMessage,
     StepEnd,
     StepStart,
+    TurnContext,
     TurnEnd,
     TurnStart,
     UserMessage,
@@ -57,11 +65,13 @@ class Turn:
     text: str = ""
     """The text of the last answer."""
     _tools: TurnTools = attrs.field(init=False)
+    _sections: Sections = attrs.field(init=False)
 
     async def run(self) -> TurnOutcome:
         """Open the turn, take its steps, close it, and make it durable."""
         try:
             self._open()
+            await self._log_context()
             await self._steps()
             outcome = TurnOutcome(self.number, "completed", self.text)
         except Cancelled as error:
@@ -83,8 +93,13 @@ class Turn:
         self.agent.session.append("turn/start", TurnStart(number))
         self.number = number
         self._tools = tools_of(self.agent)
+        self._sections = sections_of(self.agent)
         self._claim(self.ledger.catch_up().pending())
-        context = render(self.agent, self.persona, self._tools)
+
+    async def _log_context(self) -> None:
+        """Log what the model is told besides messages, if it was told anything else last."""
+        system = await system_prompt(self.agent, self.persona, self._sections, self._limits())
+        context = TurnContext(system, list(self._tools.schemas))
         if differs(context, self.agent.session.context()):
             self.agent.session.append("turn/context", context)
 
@@ -121,7 +136,7 @@ class Turn:
     async def _answer(self, answering: Answering) -> AssistantMessage:
         """Get one answer and log it; of one that does not settle, the text that arrived."""
         try:
-            answer = await answering.reply(Limits(self.cancel, grace=self.pace.cancel_grace_s))
+            answer = await answering.reply(self._limits())
         except BaseException:
             if (partial := answering.interrupted()) is not None:
                 self._said(partial)
@@ -142,6 +157,9 @@ class Turn:
             timeout=self.pace.tool_timeout_s,
             grace=self.pace.cancel_grace_s,
         )
+
+    def _limits(self) -> Limits:
+        return Limits(self.cancel, grace=self.pace.cancel_grace_s)
 
     def _claim(self, messages: Iterable[InboxMessage]) -> None:
         for message in messages:

@@ -78,8 +78,11 @@ class PromptSection:
     """A part of the system prompt; sections follow each other in row order."""
 
     name: str
-    render: Callable[[Agent], str]
-    """Make the text at the start of a turn; an empty text leaves the section out."""
+    render: Callable[[Agent], Awaitable[str]]
+    """Make the text when a turn has opened; an empty text leaves the section out.
+
+    Sections are rendered one after another, and what one logs comes before the `turn/context` that
+    has its text. One that raises fails the turn, and one that waits is cancelled with it."""
 
 
 AnyTool = Tool[Any]

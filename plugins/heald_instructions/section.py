@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +24,7 @@ _INTRODUCTION = (
 
 @attrs.frozen(kw_only=True)
 class InstructionSection:
-    """Reads the files anew for each turn: they are few and small, so it is done at once."""
+    """Reads the files anew for each turn, in a thread: they are few and small."""
 
     names: tuple[str, ...]
     most_of_one: int
@@ -31,15 +32,18 @@ class InstructionSection:
     most: int
     """Bytes of all files."""
 
-    def render(self, agent: Agent) -> str:
+    async def render(self, agent: Agent) -> str:
         """Return the section, and log which files say something else than before."""
         if agent.session.header.cwd is None:
             return ""
-        places = directories(Path(agent.session.header.cwd), _home())
-        files = read_files(places, self.names, each=self.most_of_one, together=self.most)
+        files = await asyncio.to_thread(self._read, Path(agent.session.header.cwd))
         _log(agent, files)
         parts = [f"# {file.path}\n\n{file.text}" for file in reversed(files)]
         return "\n\n".join((_INTRODUCTION, *parts)) if parts else ""
+
+    def _read(self, cwd: Path) -> Sequence[InstructionFile]:
+        places = directories(cwd, _home())
+        return read_files(places, self.names, each=self.most_of_one, together=self.most)
 
 
 def _log(agent: Agent, files: Sequence[InstructionFile]) -> None:

@@ -25,5 +25,5 @@ class PersonaPlugin(Plugin[PersonaConfig]):
     def persona(self) -> Iterable[PromptSection]:
         return (PromptSection("persona", self._render),)
 
-    def _render(self, agent: Agent) -> str:
+    async def _render(self, agent: Agent) -> str:
         return self.config.text.strip()

@@ -56,5 +56,5 @@ class PlanPlugin(Plugin[NoConfig]):
         return (PLAN,)
 
 
-def _render(agent: Agent) -> str:
+async def _render(agent: Agent) -> str:
     return SECTION if is_on(agent.session) else ""

@@ -14,10 +14,18 @@ from heald_preset.events import AGENT_PRESET_SELECTED
 from heald_preset.hookspecs import preset_authoring, presets
 from heald_preset.preset_command import preset_command
 from heald_preset.projection import AGENT_PRESET
+from heald_preset.selections import Selections
 from heald_preset.service import PresetService
 from heald_preset.standing import House
 from heald_projection import Unit, units
-from heald_session import EventType, Session, event_types, session_closed
+from heald_session import (
+    AppendGuard,
+    EventType,
+    Session,
+    append_guards,
+    event_types,
+    session_closed,
+)
 
 
 @attrs.frozen
@@ -34,7 +42,8 @@ class PresetPlugin(Plugin[PresetConfig]):
     def __init__(self, context: RowContext[PresetConfig]) -> None:
         super().__init__(context)
         self._house = House(self.scope, self.row)
-        self._service = PresetService(self.scope, self.row, self._house)
+        self._selections = Selections()
+        self._service = PresetService(self.scope, self.row, self._house, self._selections)
 
     async def stop(self) -> None:
         await self._house.close()
@@ -46,6 +55,10 @@ class PresetPlugin(Plugin[PresetConfig]):
     @implements(preset_authoring)
     def write(self) -> PresetAuthoring:
         return Author(self.scope, self.row, self._service)
+
+    @implements(append_guards)
+    def refuse_selections(self) -> Iterable[AppendGuard]:
+        return (self._selections.guard(),)
 
     @implements(session_closed)
     async def vacate(self, session: Session) -> None:

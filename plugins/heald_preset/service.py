@@ -16,6 +16,7 @@ from heald_preset.problems import PresetProblem
 from heald_preset.roots import roots
 from heald_preset.roster import Roster
 from heald_preset.seating import Seating
+from heald_preset.selections import Selections
 from heald_preset.standing import House
 from heald_preset.switching import Switching
 from heald_session import Session
@@ -27,12 +28,12 @@ class PresetService:
     Files are read in a thread.
     """
 
-    def __init__(self, scope: Scope, row: str, house: House) -> None:
+    def __init__(self, scope: Scope, row: str, house: House, selections: Selections) -> None:
         self._scope = scope
         self._row = row
         self._house = house
         self._seating = Seating()
-        self._switching = Switching(scope, house, self._seating, self._generation)
+        self._switching = Switching(scope, house, self._seating, selections, self._generation)
 
     async def roster(self, cwd: Path | None) -> Sequence[Preset]:
         """List every preset, by the order they ask for and then by id."""

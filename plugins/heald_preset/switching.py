@@ -21,11 +21,12 @@ from heald_preset.errors import (
     PresetLocked,
     PresetNotFound,
 )
-from heald_preset.events import AGENT_PRESET_SELECTED, AgentPresetSelected
+from heald_preset.events import AGENT_PRESET_SELECTED
 from heald_preset.generations import Generation
 from heald_preset.hookspecs import preset_left
 from heald_preset.projection import AGENT_PRESET
 from heald_preset.seating import Seating
+from heald_preset.selections import Selections
 from heald_preset.standing import House
 from heald_projection import projections
 from heald_session import Event, Session, SessionClosed
@@ -43,6 +44,7 @@ class Switching:
     _scope: Scope
     _house: House
     _seating: Seating
+    _selections: Selections
     _generation: Callable[[str, Path | None], Awaitable[Generation]]
     """Says what a preset resolves to now."""
     _locks: WeakKeyDictionary[Session, asyncio.Lock] = attrs.field(factory=WeakKeyDictionary)
@@ -138,8 +140,7 @@ class Switching:
         scope, before = session.scope, session.scope.composition
         scope.move_to(seat.composition)  # which raises if it is stopping
         try:
-            selected = AgentPresetSelected(seat.preset)
-            event = session.append(AGENT_PRESET_SELECTED.name, selected)
+            event = self._selections.log(session, seat.preset)
         except BaseException:
             scope.move_to(before)
             raise

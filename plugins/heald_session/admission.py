@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import attrs
 import msgspec
 
@@ -15,14 +13,11 @@ from heald_session.events import NewEvent
 _REFUSALS = (Exception, SystemExit)
 
 
-def ask_guards(
-    guards: Iterable[Contribution[AppendGuard]], session: Session, new: NewEvent, text: bytes
-) -> None:
-    """Let guards refuse an event; each gets a copy of the data."""
-    for guard in guards:
-        event = attrs.evolve(new, data=msgspec.json.decode(text))
-        try:
-            guard.value(Proposal(session, event))
-        except _REFUSALS as error:
-            reason = str(error) or type(error).__name__
-            raise AppendRefused(new.type, guard.origin.plugin, reason) from error
+def ask(guard: Contribution[AppendGuard], session: Session, new: NewEvent, text: bytes) -> None:
+    """Let a guard refuse an event; it gets a copy of the data."""
+    event = attrs.evolve(new, data=msgspec.json.decode(text))
+    try:
+        guard.value.check(Proposal(session, event))
+    except _REFUSALS as error:
+        reason = str(error) or type(error).__name__
+        raise AppendRefused(new.type, guard.origin.plugin, reason) from error

@@ -209,8 +209,16 @@ class Proposal:
     event: NewEvent
 
 
-AppendGuard = Callable[[Proposal], None]
-"""Looks at an event before it is committed; raising refuses it."""
+@attrs.frozen
+class AppendGuard:
+    """Looks at events before they are committed."""
+
+    check: Callable[[Proposal], None]
+    """Refuse the event by raising; what it says is the reason that is told."""
+    types: frozenset[str] | None = None
+    """Which types are looked at, by their present names; None is every type.
+
+    Name them where you can: for each event that is looked at, its data is copied."""
 
 
 WindowHolder = Callable[[Session], LogOffset | None]

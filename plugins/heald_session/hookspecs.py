@@ -24,9 +24,10 @@ def event_types() -> Iterable[EventType]:
 
 @collect
 def append_guards() -> Iterable[AppendGuard]:
-    """Contribute callables that may refuse an event before it is committed.
+    """Contribute guards, each of which may refuse an event before it is committed.
 
-    They run in row order in the session's scope; the first to raise refuses and is named.
+    Those of the session's scope are asked in row order; the first to raise refuses and is named.
+    Events that a log already has are not asked about: a stored, a forked, an imported log loads.
     """
     ...
 

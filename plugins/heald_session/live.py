@@ -16,7 +16,7 @@ from heald_persistence import (
     StoredLog,
     session_persistence,
 )
-from heald_session.admission import ask_guards
+from heald_session.admission import ask
 from heald_session.contracts import WindowHolder
 from heald_session.conversation import Message, Shown, TurnContext
 from heald_session.errors import AppendReentrant, EventInvalid, EventTypeUnknown, SessionClosed
@@ -141,8 +141,9 @@ class LiveSession:
             raise EventInvalid(known.name, known.owner, str(error)) from error
         if sources is not None or (surface is not None and surface is not APPEND):
             self._check_references(known, surface, sources)
-        if guards := self._scope.collect(append_guards):
-            ask_guards(guards, self, NewEvent(known.name, data, surface, sources), text)
+        for guard in self._scope.collect(append_guards):
+            if guard.value.types is None or known.name in guard.value.types:
+                ask(guard, self, NewEvent(known.name, data, surface, sources), text)
         now, last = self._host.now(), self._time
         event = Event(
             self._window.next_seq,

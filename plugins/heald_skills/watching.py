@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Collection
-from contextlib import aclosing
+from collections.abc import Collection, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import attrs
@@ -29,7 +29,10 @@ class Wanted:
 
     @classmethod
     def of(cls, roots: Collection[Path], files: Collection[Path]) -> Wanted:
-        """Follow links; what is not there shows in a directory above it when it comes."""
+        """Follow links; what is not there shows in a directory above it when it comes.
+
+        It blocks.
+        """
         real = frozenset(map(_real, files))
         near = [place for root in roots for place in (root, root.parent, root.parent.parent)]
         there = (_real(d) for d in (*near, *(f.parent for f in (*files, *real))) if _is_there(d))
@@ -56,14 +59,24 @@ class Watch:
         self._logger = logger
         self._wanted: dict[Path | None, Wanted] = {}
         self._watched: frozenset[Path] = frozenset()
+        self._looks = 0
         self._restart = asyncio.Event()
 
-    def want(self, cwd: Path | None, roots: Collection[Path], files: Collection[Path]) -> None:
-        """Watch roots, which may not be there yet, and files in directories of theirs.
+    @contextmanager
+    def looking(self) -> Iterator[object | None]:
+        """Give the mark that what is read in the block stands under, if it is wanted by its end.
 
-        This replaces what was wanted for the same `cwd` before.
+        Until then nobody can say what concerns it, so every change does.
         """
-        self._wanted[cwd] = wanted = Wanted.of(roots, files)
+        self._looks += 1
+        try:
+            yield self.mark
+        finally:
+            self._looks -= 1
+
+    def want(self, cwd: Path | None, wanted: Wanted) -> None:
+        """Watch what a list was made from, instead of what was wanted for the `cwd` before."""
+        self._wanted[cwd] = wanted
         if not wanted.directories <= self._watched:
             self._renew()
 
@@ -116,7 +129,8 @@ class Watch:
         self._restart.set()
 
     def _matters(self, _: Change, changed: str) -> bool:
-        return any(wanted.concerns(Path(changed)) for wanted in self._wanted.values())
+        wanted = self._wanted.values()
+        return self._looks > 0 or any(each.concerns(Path(changed)) for each in wanted)
 
 
 def _real(path: Path) -> Path:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heald import Host
-from heald_agent import ModelReply, ModelRequest, PromptSection, Tool, ToolContext, agents
+from heald_agent import Agent, ModelReply, ModelRequest, PromptSection, Tool, ToolContext, agents
 from heald_agent.requests import request_of
 from heald_models_scripted import Call, Conversation, Reply, Script
 from heald_session import SessionId, session_store
@@ -76,7 +76,10 @@ async def rebuild(host_with: HostWith, folder: Path, prompts: list[str], script:
     def play(_conversation: Conversation) -> Reply:
         return next(script, Reply(text="that is all"))
 
-    sections = [PromptSection("count", lambda _agent: f"Prompt {len(sent)}.")]
+    async def count(_agent: Agent) -> str:
+        return f"Prompt {len(sent)}."
+
+    sections = [PromptSection("count", count)]
     async with host_with(
         tools=TOOLS,
         sections=sections,

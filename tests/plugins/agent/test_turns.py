@@ -18,14 +18,13 @@ from heald_agent import (
     ModelReply,
     ModelRequest,
     ModelUnknown,
-    PromptSection,
     TextDelta,
     Tool,
     ToolContext,
     agents,
 )
 from heald_models_scripted import Call, Conversation, Reply, Script, steps
-from heald_session import Proposal, ToolCall, TurnContext
+from heald_session import AppendGuard, Proposal, ToolCall
 
 HostWith = Callable[..., AbstractAsyncContextManager[Host]]
 Next = Callable[[ModelRequest], Awaitable[ModelReply]]
@@ -165,47 +164,6 @@ async def test_an_empty_answer_is_logged_once_and_not_sent_again(
             await agent.settled()
         assert len(logged(agent, "assistant/message")) == 2
         assert [m.text for m in asked[1].messages] == ["say something", "say something"]
-
-
-async def test_the_context_is_logged_when_it_differs_and_only_then(
-    host_with: HostWith, tmp_path: Path
-) -> None:
-    mood = ["calm"]
-    sections = [
-        PromptSection("mood", lambda _agent: f"Be {mood[0]}.\n"),
-        PromptSection("empty", lambda _agent: ""),
-        PromptSection("place", lambda agent: f"You are in {agent.session.header.cwd}."),
-    ]
-    script = steps("hi", [Reply(text="hi")])
-    async with host_with(scripts=[script], sections=sections) as host:
-        agent = await ready(host, tmp_path, "hi")
-        for _ in range(2):
-            await agent.send("hello")
-            await agent.settled()
-        assert logged(agent, "turn/context") == [
-            {"system": f"Be calm.\n\nYou are in {tmp_path}.", "tools": []}
-        ]
-        mood[0] = "bold"
-        await agent.send("hello")
-        await agent.settled()
-        context = agent.session.context()
-        assert isinstance(context, TurnContext)
-        assert context.system.startswith("Be bold.")
-        assert len(logged(agent, "turn/context")) == 2
-
-
-async def test_a_prompt_section_that_fails_fails_the_turn_and_names_its_row(
-    host_with: HostWith, tmp_path: Path
-) -> None:
-    sections = [PromptSection("odd", lambda _agent: str(1 // 0))]
-    async with host_with(sections=sections) as host:
-        agent = await ready(host, tmp_path, "echo")
-        await agent.send("hello")
-        outcome = await agent.settled()
-        assert logged(agent, "step/start") == []
-    assert outcome.error is not None
-    assert outcome.error.code == "PROMPT_SECTION_FAILED"
-    assert "'odd' of row brings" in str(outcome.error)
 
 
 async def test_a_tool_that_cannot_be_shown_fails_the_turn_and_names_its_row(
@@ -359,7 +317,7 @@ async def test_a_turn_that_may_not_open_leaves_its_message_undelivered_and_stops
         if refusing and proposal.event.type == "turn/start":
             raise ValueError("not now")
 
-    async with host_with(append=[guard]) as host:
+    async with host_with(append=[AppendGuard(guard)]) as host:
         agent = await ready(host, tmp_path, "echo")
         await agent.send("one")
         outcome = await agent.settled()

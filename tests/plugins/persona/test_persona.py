@@ -17,7 +17,7 @@ async def test_the_text_is_a_prompt_section_without_the_blank_lines_around_it(
         (section,) = host.scope.collect(prompt_sections)
 
         assert section.value.name == "persona"
-        assert section.value.render(None) == "You are {careful}.\n\nYou work in ${here}."  # type: ignore[arg-type]
+        assert await section.value.render(None) == "You are {careful}.\n\nYou work in ${here}."  # type: ignore[arg-type]
 
 
 async def test_a_persona_without_words_is_refused_before_anything_starts(

@@ -55,10 +55,10 @@ async def test_a_session_runs_on_what_its_header_says_until_another_is_selected(
     session = await store.create(cwd=None, agent_preset="standard")
     assert project(host, session) == "standard"
 
-    session.append("agent-preset/selected", {"preset": "minimal"})
+    append_unchecked(session, "agent-preset/selected", {"preset": "minimal"})
     assert project(host, session) == "minimal"
 
-    session.append("agent-preset/selected", {"preset": "standard"})
+    append_unchecked(session, "agent-preset/selected", {"preset": "standard"})
     assert project(host, session) == "standard"
 
 
@@ -72,16 +72,16 @@ async def test_a_fork_goes_on_from_what_was_selected_before_the_cut(
     host: Host, store: SessionStore
 ) -> None:
     session = await store.create(cwd=None, agent_preset="standard")
-    session.append("agent-preset/selected", {"preset": "minimal"})
+    append_unchecked(session, "agent-preset/selected", {"preset": "minimal"})
     fork = await store.fork(session.id)
-    session.append("agent-preset/selected", {"preset": "standard"})
+    append_unchecked(session, "agent-preset/selected", {"preset": "standard"})
 
     assert project(host, fork) == "minimal"
 
 
 async def test_choosing_what_is_chosen_changes_no_state(store: SessionStore) -> None:
     session = await store.create(cwd=None, agent_preset="standard")
-    event = session.append("agent-preset/selected", {"preset": "standard"})
+    event = append_unchecked(session, "agent-preset/selected", {"preset": "standard"})
     state = AGENT_PRESET.initial(session.header, session.cut)
 
     assert AGENT_PRESET.apply(state, event) is state

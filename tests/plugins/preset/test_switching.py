@@ -61,7 +61,7 @@ class Guard(Plugin[NoConfig]):
             if proposal.event.type == "agent-preset/selected":
                 raise ValueError("not now")
 
-        return [refuse]
+        return [AppendGuard(refuse)]
 
 
 def row(word: str, *, name: str = "word", plugin: str = "word", fail: bool = False) -> str:

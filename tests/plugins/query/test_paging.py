@@ -17,6 +17,7 @@ from heald import Host, Row, open_host
 from heald_persistence import session_persistence
 from heald_query import Order, Position, SessionFilter, SessionQuery, session_query
 from heald_session import APPEND, Session, SessionId, session_store
+from heald_session.testing import append_unchecked
 
 OpenHost = Callable[..., AbstractAsyncContextManager[Host]]
 NAMES = ("session", "persistence-memory", "query")
@@ -174,7 +175,7 @@ async def test_a_preset_is_what_the_session_runs_now_live_or_stored(open_rows: O
     async with open_rows(last=("preset",)) as host:
         store = host.scope.require(session_store)
         session = await made(host, "one", agent_preset="standard")
-        session.append("agent-preset/selected", {"preset": "minimal"})
+        append_unchecked(session, "agent-preset/selected", {"preset": "minimal"})
         await made(host, "other", agent_preset="standard")
         for _ in ("live", "stored"):
             assert await ids(host, SessionFilter(preset="minimal")) == ["one"]

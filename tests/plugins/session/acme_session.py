@@ -96,6 +96,7 @@ class WitnessPlugin(Plugin[WitnessConfig]):
 class GuardConfig:
     refuses: str = ""
     appends: bool = False
+    types: frozenset[str] | None = None
 
 
 class GuardPlugin(Plugin[GuardConfig]):
@@ -116,7 +117,7 @@ class GuardPlugin(Plugin[GuardConfig]):
 
     @implements(append_guards)
     def guards(self) -> Iterable[AppendGuard]:
-        return [self.guard]
+        return [AppendGuard(self.guard, self.config.types)]
 
 
 def _none_yet(_header: Header, cut: LogOffset) -> Any:

@@ -15,6 +15,7 @@ from heald_session import (
     AssistantMessage,
     EventInvalid,
     EventTypeUnknown,
+    NewEvent,
     Seq,
     Session,
     SessionClosed,
@@ -213,6 +214,39 @@ async def test_of_several_guards_only_the_first_that_refuses_is_asked_and_named(
             session.append("turn/start", {"turn": 1})
         asked = [plugin_of(host, name).asked for name in ("zero", "one", "two")]
         assert asked == [1, 1, 0]
+
+
+async def test_a_guard_that_names_types_is_asked_about_those_under_each_of_their_names(
+    open_host: OpenHost, plugin_of: PluginOf
+) -> None:
+    config = {"types": ["acme/note"], "refuses": "acme/note"}
+    async with open_host(Row("notes", "acme-guard", config)) as host:
+        session = await host.scope.require(session_store).create(cwd=None)
+
+        session.append("turn/start", {"turn": 1})
+        assert plugin_of(host, "notes").asked == 0
+
+        for name in ("acme/note", "acme/memo"):
+            with pytest.raises(AppendRefused):
+                session.append(name, {"text": "a"})
+        assert plugin_of(host, "notes").asked == 2
+
+
+async def test_guards_are_asked_about_first_events_and_not_about_what_a_log_has(
+    open_host: OpenHost, plugin_of: PluginOf
+) -> None:
+    async with open_host(Row("guard", "acme-guard")) as host:
+        store = host.scope.require(session_store)
+        first = [NewEvent("acme/note", {"text": "a"})]
+        session = await store.create(cwd=None, first=first)
+        assert plugin_of(host, "guard").asked == 1
+
+        fork = await store.fork(session.id)
+        await store.dispose(session)
+        again = await store.resume(session.id)
+
+        assert (fork.end, again.end) == (1, 1)
+        assert plugin_of(host, "guard").asked == 1
 
 
 async def test_an_observer_that_raises_stops_neither_the_event_nor_the_others(

@@ -152,5 +152,5 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             read.append(skill.name)
             yield skill
 
-    monkeypatch.setattr("heald_skills.listing.entries", noted)
+    monkeypatch.setattr("heald_skills.looking.entries", noted)
     return read

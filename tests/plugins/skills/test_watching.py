@@ -120,6 +120,21 @@ async def test_an_edit_of_a_skill_elsewhere_that_a_link_leads_to_is_noticed(
     assert "- fold: Otherwise." in await library.prompt(agent)
 
 
+async def test_what_changes_while_it_is_looked_at_is_noticed(
+    library: Library, until: Until
+) -> None:
+    file = library.write(library.project, "fold")
+    watch = watch_of(library)
+    roots, files = [library.project], [file]
+    watch.want(library.cwd, watching.Wanted.of(roots, files))
+    await until(lambda: watch.mark)
+    watch.forget(library.cwd)  # what is watched stays watched, and nothing says what for
+
+    with watch.looking() as mark:
+        library.write(library.project, "fold", "Otherwise.")
+        await until(lambda: watch.mark is not mark)
+
+
 async def test_the_agents_of_a_row_share_one_watch_which_is_begun_by_the_first_turn(
     library: Library, until: Until, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from heald_models_scripted import Call, Conversation, Reply, Script, steps
 from heald_preset import PresetNotFound, presets
 from heald_query import session_query
 from heald_session import (
+    AppendGuard,
     AppendRefused,
     Proposal,
     SessionId,
@@ -253,7 +254,7 @@ async def test_a_child_whose_first_events_are_vetoed_leaves_nothing(
         if proposal.event.type == type_:
             raise ValueError("no")
 
-    async with open_crew(guards=[veto]) as crew:
+    async with open_crew(guards=[AppendGuard(veto)]) as crew:
         parent = await crew.agent()
         with pytest.raises(AppendRefused):
             await crew.service.start(parent, task())
