@@ -97,7 +97,8 @@ class Unborn:
         self, making: Place, lines: Sequence[bytes], regions: list[Region]
     ) -> tuple[TailHeader, bytes]:
         """Put lines in frames behind those that are there; return the header and the rest."""
-        blocks, rest = blocks_of(lines, self.aim)
+        reached = regions[-1].end if regions else 0
+        blocks, rest = blocks_of(lines, self.aim, small=self.cut + 1 - reached)
         regions += regions_of(blocks, regions[-1].stop if regions else 0)
         if blocks:
             fd = disk.append_to(making.log) if making.log.exists() else disk.create(making.log)

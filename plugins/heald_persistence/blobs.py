@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +20,7 @@ import msgspec
 
 from heald_persistence import disk
 from heald_persistence.contracts import Damage
+from heald_persistence.directory import Directory
 from heald_persistence.source import Counts
 from heald_session import Event, EventInvalid, before
 
@@ -170,15 +170,11 @@ def _is_whole(session: Path, blob: Blob) -> bool:
 
 
 class BlobReader:
-    """Reads the blobs of one session; its methods block.
+    """Reads the blobs of one session; its methods block, and one thread at a time uses it."""
 
-    It holds the session's directory open, so it goes on when that is renamed or deleted.
-    """
-
-    def __init__(self, session: Path, counts: Counts) -> None:
+    def __init__(self, session: Directory, counts: Counts) -> None:
+        self._session = session
         self._counts = counts
-        self._lock = threading.Lock()
-        self._fd = os.open(session, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def filled(self, events: list[Event]) -> Iterator[list[Event] | Damage]:
         """Yield events with their data, in parts with at most one blob each.
@@ -196,17 +192,9 @@ class BlobReader:
         if start < len(events):
             yield events[start:] if start else events
 
-    def close(self) -> None:
-        """Let the directory go, once no thread is reading in it."""
-        with self._lock:
-            if self._fd >= 0:
-                os.close(self._fd)
-                self._fd = -1
-
     def _resolved(self, event: Citing) -> list[Event] | Damage:
         try:
-            with self._lock:
-                data = _read(event.blob.file, event.blob, self._fd)
+            data = _read(event.blob.file, event.blob, self._session.fd)
         except BadBlob as error:
             return _damage(event, str(error))
         self._counts.bytes_read += len(data)

@@ -181,10 +181,18 @@ class SessionPersistence(Protocol):
         """
         ...
 
-    async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
+    async def read(
+        self,
+        id: SessionId,  # noqa: A002
+        *,
+        ahead: Collection[str] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> StoredLog:
         """Open a stored session for reading.
 
-        Raises `SessionNotFound`, `SessionDamaged` or `FormatTooNew`.
+        `ahead` says that `batches` will be asked for events of these types from the first on: a
+        backend that can reads them in the same step. Raises `SessionNotFound`, `SessionDamaged`,
+        `FormatTooNew` or `StorageUnavailable`.
         """
         ...
 

@@ -14,8 +14,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import attrs
+from typing import NamedTuple
 
 from heald_persistence import disk
 from heald_persistence.frames import ZoneMap
@@ -28,8 +27,7 @@ _HEAD = len(_MAGIC) + 8
 _BITS = 256
 
 
-@attrs.frozen
-class Region:
+class Region(NamedTuple):
     """A part of a sealed log: where it is, and which events it should hold."""
 
     place: int

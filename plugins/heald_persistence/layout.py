@@ -6,10 +6,8 @@ The page *The format of a session's log* in the reference says of every byte wha
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,14 @@ import attrs
 import msgspec
 
 from heald import HealdError
+from heald_persistence.directory import Directory, unreadable
 from heald_persistence.errors import FormatTooNew, SessionDamaged
-from heald_session import FORMAT_VERSION, Header, LogOffset, SessionId, SessionNotFound
+from heald_session import FORMAT_VERSION, Header, LogOffset, SessionId
 
+FACTS = "session.json"
+TAIL = "tail.jsonl"
+LOG = "log.jsonl.zst"
+INDEX = "log.idx"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -39,22 +42,22 @@ class Place:
     @property
     def facts(self) -> Path:
         """The file that holds the header and the cut."""
-        return self.path / "session.json"
+        return self.path / FACTS
 
     @property
     def tail(self) -> Path:
         """The file that holds the events."""
-        return self.path / "tail.jsonl"
+        return self.path / TAIL
 
     @property
     def log(self) -> Path:
         """The file that holds the sealed events, which come before those of the tail."""
-        return self.path / "log.jsonl.zst"
+        return self.path / LOG
 
     @property
     def index(self) -> Path:
         """The file that repeats what the zone maps say."""
-        return self.path / "log.idx"
+        return self.path / INDEX
 
     @property
     def lock(self) -> Path:
@@ -101,33 +104,30 @@ def encode_facts(header: Header, cut: LogOffset) -> bytes:
 
 
 def read_facts(place: Place, id: SessionId) -> Facts:  # noqa: A002
-    """Read `session.json`; raise `SessionNotFound`, `FormatTooNew` or `SessionDamaged`."""
-    facts = facts_in(place.path, id)
+    """Read `session.json`.
+
+    Raises `SessionNotFound`, `FormatTooNew`, `SessionDamaged` or `StorageUnavailable`.
+    """
+    with Directory.of(place.path, id) as directory:
+        return own_facts(directory, id)
+
+
+def own_facts(directory: Directory, id: SessionId) -> Facts:  # noqa: A002
+    """Read `session.json` of the directory that a session should have; as `read_facts`."""
+    facts = facts_in(directory, id)
     if facts.header.id != id:
         raise SessionDamaged(id, f"its files are those of session {facts.header.id!r}")
     return facts
 
 
-def facts_in(path: Path, id: str) -> Facts:  # noqa: A002
-    """Read `session.json` of a directory, whosever it is; raise as `read_facts` does.
-
-    It is looked up in what was opened, because the name may get another directory meanwhile.
-    """
+def facts_in(directory: Directory, id: str) -> Facts:  # noqa: A002
+    """Read `session.json` of a directory, whosever it is; as `read_facts`."""
     try:
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        data = directory.content(FACTS)
     except FileNotFoundError:
-        raise SessionNotFound(id) from None
+        raise SessionDamaged(id, f"{FACTS} is missing") from None
     except OSError as error:
-        raise SessionDamaged(id, f"its directory: {error.strerror}") from error
-    try:
-        with open(Place(path).facts.name, "rb", opener=partial(os.open, dir_fd=directory)) as file:
-            data = file.read()
-    except FileNotFoundError:
-        raise SessionDamaged(id, "session.json is missing") from None
-    except OSError as error:
-        raise SessionDamaged(id, f"session.json: {error.strerror}") from error
-    finally:
-        os.close(directory)
+        raise unreadable(directory.path / FACTS, id, error) from error
     return decode_facts(data, id)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -13,8 +13,9 @@ from heald_session import Event
 
 T = TypeVar("T")
 
-_SUM = b',"sum":"'
-_ENDING = len(_SUM) + 8 + len(b'"}\n')
+_SUM = b',"sum":"%08x"}'
+_SUM_BEGINS = _SUM[: _SUM.index(b"%")]
+_ENDING = len(_SUM % 0)
 
 
 class BadLine(ValueError):
@@ -39,7 +40,7 @@ class TailHeader(msgspec.Struct, frozen=True):
 def line_of(value: msgspec.Struct) -> bytes:
     """Encode an event, a header or a zone map as a line."""
     body = msgspec.json.encode(value)[:-1]
-    return b'%b%b%08x"}\n' % (body, _SUM, zlib.crc32(body))
+    return body + _SUM % zlib.crc32(body) + b"\n"
 
 
 _event = msgspec.json.Decoder(Event)
@@ -62,6 +63,18 @@ def events_of(lines: bytes) -> list[Event]:
         return _event.decode_lines(lines)
     except msgspec.ValidationError:  # some of them may cite their data
         return [_event_in(lines[begin:end]) for begin, end in places_of(lines)]
+
+
+def whole_events_of(lines: bytes, first: int) -> list[Event] | None:
+    """Decode events that go on from a seq, all at once; None if anything is wrong with any."""
+    *each, rest = lines.split(b"\n")
+    if rest or not are_intact(each):
+        return None
+    try:
+        events = events_of(lines)
+    except msgspec.MsgspecError:
+        return None
+    return events if [e.seq for e in events] == [*range(first, first + len(each))] else None
 
 
 def _event_in(line: bytes) -> Event:
@@ -95,9 +108,16 @@ def decoded(line: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 def check(line: bytes) -> None:
     """Raise `BadLine` if a line is not what was written."""
-    body, ending = line[:-_ENDING], line[-_ENDING:]
-    if ending != b'%b%08x"}\n' % (_SUM, zlib.crc32(body)):
-        raise BadLine("its checksum is wrong" if line.endswith(b"\n") else "it is cut short")
+    if not line.endswith(b"\n"):
+        raise BadLine("it is cut short")
+    if not are_intact([line[:-1]]):
+        raise BadLine("its checksum is wrong")
+
+
+def are_intact(lines: Sequence[bytes]) -> bool:
+    """Say whether the checksums of lines, here without their newlines, are right."""
+    said = [line[-_ENDING:] for line in lines]
+    return said == [_SUM % zlib.crc32(line[:-_ENDING]) for line in lines]
 
 
 def places_of(data: bytes, start: int = 0) -> Iterator[tuple[int, int]]:
@@ -113,10 +133,10 @@ def starts_intact(data: bytes) -> bool:
 
     A write that was torn has nothing after such a line.
     """
-    place = data.find(_SUM)
+    place = data.find(_SUM_BEGINS)
     while place >= 0:
-        end = place + _ENDING - 1
-        if len(data) > end and data[place:end] == b'%b%08x"}' % (_SUM, zlib.crc32(data[:place])):
+        end = place + _ENDING
+        if len(data) > end and are_intact([data[:end]]):
             return True
-        place = data.find(_SUM, place + 1)
+        place = data.find(_SUM_BEGINS, place + 1)
     return False

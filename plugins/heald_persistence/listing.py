@@ -9,8 +9,9 @@ from pathlib import Path
 
 import attrs
 
-from heald import CancelToken, HealdError
+from heald import CancelToken, HealdError, raise_if_cancelled
 from heald_persistence.contracts import StoredSession, Survey
+from heald_persistence.directory import Directory, content_of
 from heald_persistence.errors import SessionDamaged
 from heald_persistence.layout import Facts, decode_facts, facts_in, name_of
 from heald_session import SessionId, SessionNotFound
@@ -28,7 +29,8 @@ class _Surveyor:
     known: Mapping[str, str]
     logs: bool
     _changed: dict[str, StoredSession] = attrs.field(factory=dict)
-    _seen: set[str] = attrs.field(factory=set)
+    seen: set[str] = attrs.field(factory=set)
+    """The names of what is there."""
     _hashed: dict[str, str] | None = None
 
     def look(self, entry: os.DirEntry[str]) -> None:
@@ -36,14 +38,14 @@ class _Surveyor:
         name = self._name(entry.name)
         stamp = self.known.get(name)
         if stamp and stamp == self._stamp_of(entry):
-            self._seen.add(name)
+            self.seen.add(name)
         elif (found := self._described(entry)) is not None:
-            self._seen.add(found.name)
+            self.seen.add(found.name)
             self._changed[entry.name] = found
 
     def result(self) -> Survey:
         changed = tuple(self._changed[name] for name in sorted(self._changed))
-        return Survey(changed, frozenset(self.known.keys() - self._seen))
+        return Survey(changed, frozenset(self.known.keys() - self.seen))
 
     def _name(self, entry: str) -> str:
         """Return the id of the session that is remembered to have a directory of this name."""
@@ -84,19 +86,31 @@ class _Surveyor:
 
 
 def surveyed(
-    root: Path, known: Mapping[str, str], *, logs: bool, cancel: CancelToken | None = None
+    root: Path,
+    known: Mapping[str, str],
+    held: frozenset[str] = frozenset(),
+    *,
+    logs: bool,
+    cancel: CancelToken | None = None,
 ) -> Survey:
-    """Compare every entry of a directory of sessions with what is known; raises `OSError`."""
+    """Compare every entry of a directory of sessions with what is known; raises `OSError`.
+
+    What is `held` has a writer here, so nobody else can have changed it: it need only be there.
+    """
     surveyor = _Surveyor(known, logs)
+    unchanged = {name for name in held if known.get(name)}
     try:
         entries = os.scandir(root)
     except FileNotFoundError:
         return Survey((), frozenset(known))
     with entries:
         for number, entry in enumerate(entries):
-            if cancel is not None and number % _EVERY == 0:
-                cancel.check()
-            if entry.name[0] != ".":
+            if number % _EVERY == 0:
+                raise_if_cancelled(cancel)
+            name = entry.name
+            if name in unchanged:
+                surveyor.seen.add(name)
+            elif name[0] != ".":
                 surveyor.look(entry)
     return surveyor.result()
 
@@ -104,7 +118,8 @@ def surveyed(
 def described(path: Path, name: str) -> StoredSession | None:
     """Describe a directory that has, or had, a name among the sessions; None if it has gone."""
     try:
-        facts = facts_in(path, name)
+        with Directory.of(path, name) as directory:
+            facts = facts_in(directory, name)
     except SessionNotFound:
         return None
     except SessionDamaged as error:
@@ -122,11 +137,10 @@ def _of_facts(facts: Facts, name: str, stamp: str | None = None) -> StoredSessio
 
 
 def _facts_at(path: str, name: str) -> tuple[Facts, os.stat_result]:
-    """Read `session.json` in the quickest way; raises `OSError`, and then another way tells why."""
+    """Read `session.json` by its path; raises `OSError`, and then another way tells why."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        found = os.fstat(fd)
-        data = os.read(fd, found.st_size + 1)
+        data, found = content_of(fd)
     finally:
         os.close(fd)
     return decode_facts(data, name), found

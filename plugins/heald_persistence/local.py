@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
-from heald import CancelToken, HealdError
+from heald import CancelToken, raise_if_cancelled
 from heald_persistence import disk
 from heald_persistence.birth import OCCUPIED, Unborn, occupied
 from heald_persistence.contracts import Damage, LogWriter, StoredLog, StoredSession, Survey
+from heald_persistence.directory import Directory
 from heald_persistence.errors import SessionDamaged, StorageUnavailable
 from heald_persistence.inheritance import Inheritance
-from heald_persistence.layout import Facts, Place, name_of, read_facts
+from heald_persistence.layout import Facts, Place, name_of, own_facts, read_facts
 from heald_persistence.lease import Lease
 from heald_persistence.listing import described, surveyed
 from heald_persistence.reading import LocalLog
@@ -49,8 +50,8 @@ class LocalPersistence:
     _on_deleted: Callable[[SessionId], Awaitable[None]] | None = attrs.field(
         kw_only=True, default=None, alias="on_deleted"
     )
-    _created: set[Place] = attrs.field(init=False, factory=set)
-    """What writers of this process were created for: it has no directory before the first flush."""
+    _held: set[str] = attrs.field(init=False, factory=set)
+    """The directories that writers of this process have, or will have with the first flush."""
     _sweeper: Sweeper = attrs.field(
         init=False, default=attrs.Factory(lambda self: Sweeper(self.root), takes_self=True)
     )
@@ -65,12 +66,18 @@ class LocalPersistence:
     async def survey(
         self, known: Mapping[str, str], *, logs: bool = False, cancel: CancelToken | None = None
     ) -> Survey:
-        return await asyncio.to_thread(self._survey, known, logs, cancel)
+        held = frozenset[str]() if logs else frozenset(self._held)
+        return await asyncio.to_thread(self._survey, known, held, logs, cancel)
 
-    async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
-        if cancel is not None:
-            cancel.check()
-        return await keeping(lambda: self._read(id), LocalLog.close)
+    async def read(
+        self,
+        id: SessionId,  # noqa: A002
+        *,
+        ahead: Collection[str] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> StoredLog:
+        raise_if_cancelled(cancel)
+        return await keeping(lambda: self._read_ahead(id, ahead), LocalLog.close)
 
     async def create(self, header: Header, cut: LogOffset) -> LogWriter:
         with self._claimed(header) as place:
@@ -114,13 +121,13 @@ class LocalPersistence:
     def _claimed(self, header: Header) -> Iterator[Place]:
         """Take a place for a session in the making, unless making it fails."""
         place = self._place(header.id)
-        if place in self._created or occupied(place):
+        if place.path.name in self._held or occupied(place):
             raise SessionIdTaken(header.id)
-        self._created.add(place)
+        self._held.add(place.path.name)
         try:
             yield place
         except BaseException:
-            self._created.discard(place)
+            self._held.discard(place.path.name)
             raise
 
     def _unborn(
@@ -133,7 +140,7 @@ class LocalPersistence:
     ) -> LocalWriter:
         origin = None if source is None else self._place(source)
         unborn = Unborn(header, cut, place, self._sweeper, origin, self.seal_bytes, inheritance)
-        return self._writer(header.id, place, unborn=unborn, closed=self._created.discard)
+        return self._writer(header.id, place, unborn=unborn)
 
     def _inherit(self, source: SessionId, cut: LogOffset) -> Inheritance:
         log = self._read(source)
@@ -150,14 +157,14 @@ class LocalPersistence:
         *,
         unborn: Unborn | None = None,
         opened: Opened | None = None,
-        closed: Callable[[Place], None] | None = None,
     ) -> LocalWriter:
+        self._held.add(place.path.name)
         return LocalWriter(
             id,
             place,
             unborn=unborn,
             opened=opened,
-            closed=closed,
+            closed=self._held.discard,
             queue_bytes=self.queue_bytes,
             seal_bytes=self.seal_bytes,
             now=self._now,
@@ -167,17 +174,26 @@ class LocalPersistence:
     def _place(self, id: SessionId) -> Place:  # noqa: A002
         return Place(self.root / name_of(id))
 
+    def _read_ahead(self, id: SessionId, types: Collection[str] | None) -> LocalLog:  # noqa: A002
+        log = self._read(id)
+        if types is not None:
+            log.read_ahead(types)
+        return log
+
     def _read(self, id: SessionId) -> LocalLog:  # noqa: A002
+        """Open a log; again if the name was another directory's meanwhile."""
         place = self._place(id)
         while True:
-            facts = read_facts(place, id)
+            directory = Directory.of(place.path, id)
             try:
-                log = LocalLog.open(place, facts)
-            except SessionDamaged:
-                if _is_still(place, facts):
+                log = LocalLog.open(directory, own_facts(directory, id))
+            except BaseException:
+                stands = directory.stands()
+                directory.close()
+                if stands:
                     raise
                 continue
-            if _is_still(place, facts):
+            if directory.stands():
                 return log
             log.close()
 
@@ -213,7 +229,7 @@ class LocalPersistence:
             raise SessionDamaged(facts.header.id, f"tail.jsonl: {error.strerror}") from error
         found = recover(data, facts)
         try:
-            sealed = SealedLog(place, facts.header.log_id)
+            sealed = SealedLog(place, facts.header.log_id, facts.cut)
             if (damage := sealed.take_over(found.header)) is not None:
                 raise error_of(facts.header.id, damage)
             tail = Tail.open(place.tail, found.header, found.good, found.torn)
@@ -221,7 +237,7 @@ class LocalPersistence:
                 self._cut(place, tail, found)
         except OSError as error:
             raise StorageUnavailable(str(place.path), str(error.strerror)) from error
-        return Opened(lease, tail, found.end)
+        return Opened(lease, tail, facts.cut, found.end)
 
     def _cut(self, place: Place, tail: Tail, found: Recovered) -> None:
         """Move what follows the last whole line out of the tail."""
@@ -256,7 +272,7 @@ class LocalPersistence:
         entry = next((found for found in self._entries() if found.name == name), None)
         if entry is None:
             raise SessionNotFound(id)
-        if place in self._created or occupied(place):
+        if name in self._held or occupied(place):
             raise SessionIdTaken(id)
         try:
             disk.make_root(self.root)
@@ -281,18 +297,11 @@ class LocalPersistence:
     def _survey(
         self,
         known: Mapping[str, str],
+        held: frozenset[str],
         logs: bool,  # noqa: FBT001 - a thread is given what is asked for by place
         cancel: CancelToken | None,
     ) -> Survey:
         try:
-            return surveyed(self.root, known, logs=logs, cancel=cancel)
+            return surveyed(self.root, known, held, logs=logs, cancel=cancel)
         except OSError as error:
             raise StorageUnavailable(str(self.root), str(error.strerror)) from error
-
-
-def _is_still(place: Place, facts: Facts) -> bool:
-    """Say whether a place has not been deleted, or deleted and taken by another session."""
-    try:
-        return read_facts(place, facts.header.id) == facts
-    except HealdError:
-        return False

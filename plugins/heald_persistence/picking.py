@@ -47,10 +47,12 @@ def lines_naming(raw: bytes, names: Collection[str], count: int) -> bytes | None
 
     Lines that only mention a type are among them. None if they are not few.
     """
-    wanted = [plainly(name) for name in names]
-    if sum(raw.count(name) for name in wanted) * _FEW > count:
-        return None
-    starts = {start for name in wanted for start in _starts(raw, name)}
+    starts: set[int] = set()
+    for name in names:
+        for start in _starts(raw, plainly(name)):
+            starts.add(start)
+            if len(starts) * _FEW > count:
+                return None
     return b"".join(raw[start : raw.find(b"\n", start) + 1 or None] for start in sorted(starts))
 
 

@@ -5,52 +5,92 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from heald import CancelToken, HealdError
+import attrs
+
+from heald import CancelToken, HealdError, raise_if_cancelled
 from heald_persistence import disk
 from heald_persistence.blobs import BlobReader
 from heald_persistence.contracts import Damage
-from heald_persistence.errors import LogChanged, SessionDamaged, StorageUnavailable
+from heald_persistence.directory import Directory, unreadable
+from heald_persistence.errors import LogChanged, StorageUnavailable
 from heald_persistence.index import read_index
-from heald_persistence.layout import Facts, Place
+from heald_persistence.layout import INDEX, LOG, TAIL, Facts
 from heald_persistence.sealed import Sealed
 from heald_persistence.sieve import Part, concerns, error_of
 from heald_persistence.source import Counts, Source
 from heald_persistence.unsealed import Unsealed, header_damage
-from heald_session import Event, Header, LogOffset, SessionNotFound
+from heald_persistence.waiting import in_a_thread
+from heald_session import Event, Header, LogOffset
+
+T = TypeVar("T")
 
 _TRIES = 20
 _AT_ONCE = 4
 
 
+@attrs.define
+class _Parts:
+    """Parts of a log, some at a time: a thread for each would cost more than they do."""
+
+    _parts: Iterator[Part]
+    _count: int
+    _read: list[Part] = attrs.field(factory=list, init=False)
+    _ended: bool = attrs.field(default=False, init=False)
+
+    @property
+    def are_due(self) -> bool:
+        """Whether there is nothing to take before some are read."""
+        return not self._read and not self._ended
+
+    def read_on(self) -> None:
+        """Read the next few; blocks."""
+        self._read = [*itertools.islice(self._parts, self._count)]
+        self._ended = len(self._read) < self._count
+        self._count = _AT_ONCE
+
+    def take(self) -> list[Part]:
+        """Return what was read since the last time; nothing at the end."""
+        taken, self._read = self._read, []
+        return taken
+
+
 class LocalLog:
     """A log as it was at one moment: its tail first, then what the tail says is sealed."""
 
-    def __init__(self, place: Place, facts: Facts, blobs: Place) -> None:
+    def __init__(self, directory: Directory, facts: Facts, blobs: Directory) -> None:
         self._facts = facts
-        self._place = place
+        self._directory = directory
+        self._blob_directory = blobs
         self._counts = Counts()
-        self._blobs = BlobReader(blobs.path, self._counts)
+        self._blobs = BlobReader(blobs, self._counts)
         self._open: list[Source] = []
+        self._ahead: dict[frozenset[str], _Parts] = {}
+        """The events of some types, from the first on, of which some have been read."""
+        self._used = threading.Lock()
+        """Held while a thread works with the files, for nobody may close them then."""
         try:
             self._look()
         except BaseException:
-            self.close()
+            self._close_files()
             raise
 
     @classmethod
-    def open(cls, place: Place, facts: Facts, blobs: Place | None = None) -> Self:
-        """Open a stored log; blocks. Raises `SessionDamaged` if a file is there and unreadable."""
+    def open(cls, directory: Directory, facts: Facts, blobs: Directory | None = None) -> Self:
+        """Open what is in a directory, which is closed with it; blocks.
+
+        Raises `SessionDamaged` or `StorageUnavailable` if a file is there and unreadable; then the
+        directory is open still.
+        """
         try:
-            return cls(place, facts, blobs or place)
+            return cls(directory, facts, blobs or directory)
         except OSError as error:
-            if not place.path.exists():  # it has just been deleted
-                raise SessionNotFound(facts.header.id) from None
-            raise SessionDamaged(facts.header.id, f"{error.filename}: {error.strerror}") from error
+            path = directory.path / str(error.filename)
+            raise unreadable(path, facts.header.id, error) from error
 
     @property
     def header(self) -> Header:
@@ -82,10 +122,8 @@ class LocalLog:
         cancel: CancelToken | None = None,
     ) -> AsyncIterator[Sequence[Event]]:
         wanted = None if types is None else frozenset(types)
-        parts = self._filled(self.parts(start, stop, wanted))
-        count = 1  # of the first part alone is known that it is wanted
-        while some := await _some(parts, count, cancel):
-            count = _AT_ONCE
+        parts = self._begun(start, stop, wanted)
+        while some := await self._some(parts, cancel):
             for part in some:
                 if not isinstance(part, Damage):
                     yield part
@@ -95,7 +133,7 @@ class LocalLog:
                     on_damage(part)
 
     async def settle(self) -> None:
-        await asyncio.to_thread(self._settle)
+        await asyncio.to_thread(self._exclusively, self._settle)
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,14 +144,52 @@ class LocalLog:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Work that waits for a thread goes when its waiter goes; this must not.
-        await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(self.close)))
+        if self._used.acquire(blocking=False):  # closing what was only read waits for no medium
+            try:
+                self._close()
+            finally:
+                self._used.release()
+        else:
+            await in_a_thread(self.close)
 
     def close(self) -> None:
         """Let the files go, once no thread is reading them."""
+        self._exclusively(self._close)
+
+    def _close(self) -> None:
+        self._close_files()
+        self._directory.close()
+        self._blob_directory.close()
+
+    def _close_files(self) -> None:
         for source in self._open:
             source.close()
-        self._blobs.close()
+
+    def _exclusively(self, work: Callable[[], T]) -> T:
+        with self._used:
+            return work()
+
+    def read_ahead(self, types: Collection[str]) -> None:
+        """Read the first parts of what `batches` will be asked for; blocks."""
+        wanted = frozenset(types)
+        with contextlib.suppress(OSError):  # it is met again when it is asked for
+            parts = self._begun(0, None, wanted)
+            parts.read_on()
+            self._ahead[wanted] = parts
+
+    def _begun(self, start: int, stop: int | None, wanted: frozenset[str] | None) -> _Parts:
+        ahead = None
+        if wanted is not None and start == 0 and stop is None:
+            ahead = self._ahead.pop(wanted, None)
+        # Of all that there is, the first part alone is known to be wanted.
+        count = 1 if wanted is None else _AT_ONCE
+        return ahead or _Parts(self._filled(self.parts(start, stop, wanted)), count)
+
+    async def _some(self, parts: _Parts, cancel: CancelToken | None) -> list[Part]:
+        raise_if_cancelled(cancel)
+        if parts.are_due:
+            await asyncio.to_thread(self._exclusively, parts.read_on)
+        return parts.take()
 
     def parts(
         self, start: int = 0, stop: int | None = None, wanted: frozenset[str] | None = None
@@ -148,7 +224,7 @@ class LocalLog:
 
     def _settle(self) -> None:
         """Sync what is open, and the names it was found by, which a rename may have just made."""
-        path = self._place.path
+        path = self._directory.path
         try:
             for source in self._open:
                 source.sync()
@@ -168,9 +244,7 @@ class LocalLog:
 
     def _look(self) -> None:
         """Find out what is there, and where it ends."""
-        tail, log, index = self._files_of_one_moment(self._place)
-        if tail is None and not self._place.path.exists():
-            raise SessionNotFound(self._facts.header.id)
+        tail, log, index = self._files_of_one_moment()
         self._tail = None if tail is None else Unsealed(tail, self._facts)
         self.sealed = self._find_sealed(log, index)
         reached = 0 if self.sealed is None else self.sealed.end
@@ -179,29 +253,37 @@ class LocalLog:
         self._behind = [*self._damage_behind(end)]
         self._end = LogOffset(max(end, self._facts.cut))
 
-    def _files_of_one_moment(self, place: Place) -> list[Source | None]:
-        """Open tail, log and index: salvaging replaces all, and takes the tail away first."""
+    def _files_of_one_moment(self) -> tuple[Source | None, Source | None, bytes]:
+        """Open tail and log and read the index: salvaging replaces all, the tail first."""
         for left in reversed(range(_TRIES)):
-            files = [self._source(path) for path in (place.tail, place.log, place.index)]
-            if left == 0 or files[0] is None or files[0].is_at(place.tail):
-                return files
-            for source in files:
-                if source is not None:
-                    source.close()
+            tail, log, index = self._source(TAIL), self._source(LOG), self._index()
+            if left == 0 or tail is None or tail.stands():
+                return tail, log, index
+            while self._open:
+                self._open.pop().close()
         raise AssertionError  # the last try returns
 
-    def _source(self, path: Path) -> Source | None:
-        source = Source.if_there(path, self._counts)
+    def _index(self) -> bytes:
+        """Read the index, which is derived: without it blocks are found by walking."""
+        try:
+            data = self._directory.content(INDEX)
+        except OSError:
+            return b""
+        self._counts.bytes_read += len(data)
+        return data
+
+    def _source(self, name: str) -> Source | None:
+        source = Source.if_there(name, self._directory, self._counts)
         if source is not None:
             self._open.append(source)
         return source
 
-    def _find_sealed(self, log: Source | None, index: Source | None) -> Sealed | None:
+    def _find_sealed(self, log: Source | None, index: bytes) -> Sealed | None:
         tail = self._tail
         header = None if tail is None else tail.header
         if log is None or (header is not None and header.sealed == 0):
             return None
-        known = [] if index is None else read_index(index.at(0, index.size), self.header.log_id)
+        known = read_index(index, self.header.log_id)
         if header is None:
             return Sealed(log, None, None if tail is None else tail.base, known)
         return Sealed(log, header.sealed, header.base, known)
@@ -231,10 +313,3 @@ def _missing(file: str, first: int, count: int | None) -> Damage:
         types=None,
         reason="it is not there" if count is None else "they are not there",
     )
-
-
-async def _some(parts: Iterator[Part], count: int, cancel: CancelToken | None) -> list[Part]:
-    """Read the next few parts; going to a thread and back for each would cost more than they do."""
-    if cancel is not None:
-        cancel.check()
-    return await asyncio.to_thread(lambda: list(itertools.islice(parts, count)))

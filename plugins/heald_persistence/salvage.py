@@ -18,12 +18,13 @@ from pathlib import Path
 import attrs
 import msgspec
 
-from heald import CancelToken
+from heald import CancelToken, raise_if_cancelled
 from heald_persistence import disk
 from heald_persistence.contracts import Damage
+from heald_persistence.directory import Directory
 from heald_persistence.errors import SessionDamaged
 from heald_persistence.index import Region, encode_index, write_index
-from heald_persistence.layout import Facts, Place, read_facts
+from heald_persistence.layout import Facts, Place, own_facts
 from heald_persistence.lines import TailHeader, line_of
 from heald_persistence.reading import LocalLog
 from heald_persistence.sealing import blocks_of, regions_of
@@ -37,15 +38,13 @@ _DONE = "salvage-"
 
 def examine(place: Place, id: SessionId, cancel: CancelToken | None) -> list[Damage]:  # noqa: A002
     """Return what is wrong with a stored session; blocks. Raises `SessionNotFound`."""
-    try:
-        facts = read_facts(place, id)
-    except SessionDamaged as error:
-        return [_header_damage(error.reason)]
-    log = LocalLog.open(place, facts)
-    try:
-        return [*_damage_of(log, cancel)]
-    finally:
-        log.close()
+    with Directory.of(place.path, id) as directory:
+        try:
+            facts = own_facts(directory, id)
+        except SessionDamaged as error:
+            return [_header_damage(error.reason)]
+        with contextlib.closing(LocalLog.open(directory, facts)) as log:
+            return [*_damage_of(log, cancel)]
 
 
 @attrs.frozen
@@ -62,15 +61,16 @@ class Salvage:
         for left in self.place.leavings():
             left.unlink(missing_ok=True)
         kept = self._interrupted()
-        log = LocalLog.open(self.place if kept is None else Place(kept), self.facts, self.place)
-        try:
+        with (
+            Directory(kept or self.place.path) as files,
+            Directory(self.place.path) as blobs,
+            contextlib.closing(LocalLog.open(files, self.facts, blobs)) as log,
+        ):
             found = [*_damage_of(log, None)]
             if not found and kept is None:
                 return []
             rescue = Rescue(self.place, self.facts, self.aim)
             regions = rescue.write(log)
-        finally:
-            log.close()
         self._replace(rescue, regions, kept or self._keep())
         return found
 
@@ -176,8 +176,7 @@ def _lost(seq: int, time: int, damage: Damage) -> Event:
 
 def _damage_of(log: LocalLog, cancel: CancelToken | None) -> Iterator[Damage]:
     for part in log.examined():
-        if cancel is not None:
-            cancel.check()
+        raise_if_cancelled(cancel)
         if isinstance(part, Damage):
             yield part
 

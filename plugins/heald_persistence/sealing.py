@@ -9,6 +9,7 @@ import attrs
 
 from heald_persistence import disk
 from heald_persistence.contracts import Damage
+from heald_persistence.directory import Directory
 from heald_persistence.frames import FRAME_LIMIT, Block, block_of
 from heald_persistence.index import Region, add_to_index, encode_index, region_of, write_index
 from heald_persistence.layout import Place
@@ -21,17 +22,21 @@ from heald_session import LogOffset
 FRAME_BYTES = 256 * 1024
 """What a frame aims to hold, decompressed."""
 LEAST_PART = 4
-"""A quarter of that is worth a frame when a session is closed; less stays in the tail."""
+"""A quarter of that is worth a frame when a session is closed; less stays in the tail.
+
+Frames up to a session's own first events aim at no more either: who lists sessions reads those.
+"""
 
 
 def blocks_of(
-    lines: Sequence[bytes], aim: int, least: int | None = None
+    lines: Sequence[bytes], aim: int, least: int | None = None, small: int = 0
 ) -> tuple[list[Block], Sequence[bytes]]:
     """Compress lines into blocks that hold what is aimed at, and return the rest with them.
 
-    A rest of `least` is worth a block as well. Raises `BadLine`.
+    A rest of `least` is worth a block as well; blocks that begin with one of the first `small`
+    lines are small. Raises `BadLine`.
     """
-    groups, rest = _divide(lines, aim, aim if least is None else least)
+    groups, rest = _divide(lines, aim, aim if least is None else least, small)
     if any(sum(map(len, group)) > FRAME_LIMIT for group in groups):
         return [], lines  # no reader would decompress it; lines in a tail may be of any length
     return [block_of(group) for group in groups], rest
@@ -43,6 +48,8 @@ class SealedLog:
 
     place: Place
     log_id: str
+    inherited: LogOffset
+    """How many events are not the session's own."""
     aim: int = FRAME_BYTES
 
     def seal(self, tail: Tail, least: int | None = None) -> None:
@@ -52,10 +59,11 @@ class SealedLog:
         `BadLine`, or `Changed` if somebody else touched the files.
         """
         tail.check()
-        blocks, rest = blocks_of(tail.lines(), self.aim, least)
+        header = tail.header
+        small = self.inherited + 1 - header.base
+        blocks, rest = blocks_of(tail.lines(), self.aim, least, small)
         if not blocks:
             return
-        header = tail.header
         regions = regions_of(blocks, header.sealed)
         self._add(blocks, header.sealed)
         new = TailHeader(self.log_id, regions[-1].end, regions[-1].stop)
@@ -69,19 +77,26 @@ class SealedLog:
         if header.sealed == 0:
             self.place.log.unlink(missing_ok=True)
             return None
-        source = Source.if_there(self.place.log, Counts())
-        if source is None:
-            return _cut_short(header, 0)
-        try:
-            if source.size < header.sealed:
-                return _cut_short(header, source.size)
-            sealed = Sealed(source, header.sealed, header.base)
-            if (damage := next(sealed.check(), None)) is None:
-                self._mend_index(sealed)
-        finally:
-            source.close()
+        with Directory(self.place.path) as directory:
+            source = Source.if_there(self.place.log.name, directory, Counts())
+            if source is None:
+                return _cut_short(header, 0)
+            try:
+                damage = self._damage_in(source, header)
+            finally:
+                source.close()
         if damage is None:
             self.cut(header.sealed)
+        return damage
+
+    def _damage_in(self, source: Source, header: TailHeader) -> Damage | None:
+        """Say what is wrong, or mend the index."""
+        if source.size < header.sealed:
+            return _cut_short(header, source.size)
+        sealed = Sealed(source, header.sealed, header.base)
+        damage = next(sealed.check(), None)
+        if damage is None:
+            self._mend_index(sealed)
         return damage
 
     def cut(self, sealed: int) -> None:
@@ -125,13 +140,13 @@ class SealedLog:
 
 
 def _divide(
-    lines: Sequence[bytes], aim: int, least: int
+    lines: Sequence[bytes], aim: int, least: int, small: int
 ) -> tuple[list[Sequence[bytes]], Sequence[bytes]]:
     groups: list[Sequence[bytes]] = []
     begin = size = 0
     for number, line in enumerate(lines):
         size += len(line)
-        if size >= aim:
+        if size >= (aim // LEAST_PART if begin < small else aim):
             groups.append(lines[begin : number + 1])
             begin, size = number + 1, 0
     if begin < len(lines) and size >= least:

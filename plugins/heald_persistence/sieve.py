@@ -48,6 +48,11 @@ class Sieve:
         self.next = event.seq + 1
         return [*found, event]
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was wrong since the last good line."""
+        return self._fault is None
+
     def spoil(self, offset: int, reason: str) -> None:
         """Note that something is wrong here; the first of a run counts."""
         if self._fault is None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
-from pathlib import Path
 from typing import Self
 
 import attrs
 
 from heald_persistence import disk
+from heald_persistence.directory import Directory
 
 
 @attrs.define
@@ -22,40 +21,44 @@ class Counts:
 
 
 class Source:
-    """A file that is held open; whatever is renamed over it later is another file."""
+    """A file that is held open; whatever is renamed over it later is another file.
 
-    def __init__(self, path: Path, counts: Counts) -> None:
-        self.name = path.name
+    One thread at a time uses it.
+    """
+
+    def __init__(self, name: str, directory: Directory, counts: Counts) -> None:
+        self.name = name
         self.counts = counts
-        self._lock = threading.Lock()
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._directory = directory
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._fd = os.open(name, flags, dir_fd=directory.fd)
         found = os.fstat(self._fd)
         self.size = found.st_size
         self._changed_at = found.st_mtime_ns
 
     @classmethod
-    def if_there(cls, path: Path, counts: Counts) -> Self | None:
+    def if_there(cls, name: str, directory: Directory, counts: Counts) -> Self | None:
         """Open a file, unless there is none."""
         try:
-            return cls(path, counts)
+            return cls(name, directory, counts)
         except FileNotFoundError:
             return None
 
     def at(self, place: int, count: int) -> bytes:
         """Read from a place on; less comes back only where the file ends."""
         parts: list[bytes] = []
-        with self._lock:
-            while count > 0 and (part := os.pread(self._fd, count, place)):
-                parts.append(part)
-                count -= len(part)
-                place += len(part)
-                self.counts.bytes_read += len(part)
+        while count > 0 and (part := os.pread(self._fd, count, place)):
+            parts.append(part)
+            count -= len(part)
+            place += len(part)
+            self.counts.bytes_read += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def is_at(self, path: Path) -> bool:
-        """Say whether a path still names this file."""
+    def stands(self) -> bool:
+        """Say whether its name is still this file's."""
         try:
-            return os.path.samestat(os.fstat(self._fd), path.stat())
+            found = os.stat(self.name, dir_fd=self._directory.fd)
+            return os.path.samestat(os.fstat(self._fd), found)
         except OSError:
             return False
 
@@ -67,12 +70,10 @@ class Source:
 
     def sync(self) -> None:
         """Wait until the file's data is on the medium."""
-        with self._lock:
-            disk.sync(self._fd)
+        disk.sync(self._fd)
 
     def close(self) -> None:
-        """Let the file go, once no thread is reading it."""
-        with self._lock:
-            if self._fd >= 0:
-                os.close(self._fd)
-                self._fd = -1
+        """Let the file go."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -6,11 +6,18 @@ from collections.abc import Iterator
 
 from heald_persistence.contracts import Damage
 from heald_persistence.layout import Facts
-from heald_persistence.lines import BadLine, TailHeader, event_of, places_of
+from heald_persistence.lines import (
+    BadLine,
+    TailHeader,
+    event_of,
+    places_of,
+    whole_events_of,
+)
+from heald_persistence.picking import chosen
 from heald_persistence.recovery import FOREIGN, check_header, is_torn
 from heald_persistence.sieve import Part, Sieve, sift
 from heald_persistence.source import Source
-from heald_session import Event, LogOffset
+from heald_session import LogOffset
 
 BATCH_BYTES = 256 * 1024
 _HEADER_BYTES = 64 * 1024
@@ -55,11 +62,11 @@ class Unsealed:
         place = self._begin
         while place < self._stop and (stop is None or sieve.next < stop):
             block = self._block(place)
-            for part in sift(sieve, block):
-                chosen = part if isinstance(part, Damage) else _chosen(part, start, stop, wanted)
-                if chosen:
-                    yield chosen
-            place += sum(len(line) for _, line in block)
+            for part in _parts_of(block, place, sieve):
+                some = part if isinstance(part, Damage) else chosen(part, start, stop, wanted)
+                if some:
+                    yield some
+            place += len(block)
         if place >= self._stop and (damage := sieve.end(place)) is not None:
             yield damage
 
@@ -79,14 +86,14 @@ class Unsealed:
             return None
         place = self._begin
         while place < self._stop:
-            for offset, line in self._block(place):
+            for offset, line in _lines(self._block(place), place):
                 try:
                     return event_of(line).seq
                 except BadLine:
                     place = offset + len(line)
         return None
 
-    def _block(self, place: int) -> list[tuple[int, bytes]]:
+    def _block(self, place: int) -> bytes:
         """Read whole lines from a place on: a block of them, or one that is longer than a block."""
         size = BATCH_BYTES
         while True:
@@ -97,8 +104,7 @@ class Unsealed:
             if whole:
                 break
             size *= 2
-        data = data[:whole]
-        return [(place + begin, data[begin:end]) for begin, end in places_of(data)]
+        return data[:whole]
 
     def _find_end(self, size: int) -> tuple[int, int | None]:
         """Return where the last whole line ends, and the seq of the last good one."""
@@ -122,19 +128,20 @@ class Unsealed:
         return size
 
     def _last_good(self, data: bytes, size: int) -> tuple[int, int] | None:
-        *lines, rest = data.split(b"\n")
-        stop, intact = size - len(rest), False
-        for line in reversed(lines):
+        end, intact = data.rfind(b"\n") + 1, False
+        while end:
+            begin = data.rfind(b"\n", 0, end - 1) + 1
             try:
-                seq = event_of(line + b"\n").seq
+                seq = event_of(data[begin:end]).seq
             except BadLine as error:
                 intact = intact or error.intact
-                stop -= len(line) + 1
+                end = begin
                 continue
-            if stop < size and (intact or not is_torn(data[stop - size :])):
+            rest = data[end:]
+            if rest and (intact or not is_torn(rest)):
                 self._ends_well = False
-                stop = size
-            return stop, seq
+                return size, seq
+            return size - len(rest), seq
         return None
 
 
@@ -152,13 +159,15 @@ def header_damage(reason: str, first: int, base: int | None) -> Damage:
     )
 
 
-def _chosen(
-    events: list[Event], start: int, stop: int | None, wanted: frozenset[str] | None
-) -> list[Event]:
-    return [
-        event
-        for event in events
-        if event.seq >= start
-        and (stop is None or event.seq < stop)
-        and (wanted is None or event.type in wanted)
-    ]
+def _parts_of(block: bytes, place: int, sieve: Sieve) -> Iterator[Part]:
+    """Yield the events of whole lines, one by one only where something is wrong."""
+    events = whole_events_of(block, sieve.next) if sieve.is_clean else None
+    if events is None:
+        yield from sift(sieve, _lines(block, place))
+    else:
+        sieve.next += len(events)
+        yield events
+
+
+def _lines(block: bytes, place: int) -> Iterator[tuple[int, bytes]]:
+    return ((place + begin, block[begin:end]) for begin, end in places_of(block))

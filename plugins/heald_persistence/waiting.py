@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -29,16 +30,25 @@ async def patiently(id: SessionId, take: Callable[[], Awaitable[T]]) -> T:  # no
     raise AssertionError  # the last try returns or raises
 
 
-def _closed(done: asyncio.Future[T], close: Callable[[T], None]) -> None:
-    if not done.cancelled() and done.exception() is None:
-        close(done.result())
-
-
 async def keeping(make: Callable[[], T], close: Callable[[T], None]) -> T:
-    """Make something in a thread; if the caller stops waiting, close what comes of it."""
-    making = asyncio.ensure_future(asyncio.to_thread(make))
+    """Make something in a thread; a caller that is cancelled waits for it and closes it."""
+    making = asyncio.get_running_loop().run_in_executor(None, make)
     try:
         return await asyncio.shield(making)
     except asyncio.CancelledError:
-        making.add_done_callback(lambda done: _closed(done, close))
+        await _ended(making)
+        if making.exception() is None:
+            close(making.result())
         raise
+
+
+async def in_a_thread(work: Callable[[], T]) -> T:
+    """Do in a thread what must be done to its end; a caller that is cancelled waits for it."""
+    return await keeping(work, lambda _: None)
+
+
+async def _ended(work: asyncio.Future[T]) -> None:
+    """Wait for work in a thread, however often the waiting is cancelled: nothing can end it."""
+    while not work.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([work])

@@ -28,6 +28,7 @@ class Opened:
 
     lease: Lease
     tail: Tail
+    cut: LogOffset
     end: LogOffset
 
     def close(self) -> None:
@@ -49,7 +50,7 @@ class LocalWriter:
         *,
         unborn: Unborn | None = None,
         opened: Opened | None = None,
-        closed: Callable[[Place], None] | None = None,
+        closed: Callable[[str], None],
         queue_bytes: int,
         seal_bytes: int,
         now: Callable[[], int],
@@ -60,11 +61,12 @@ class LocalWriter:
         self._unborn = unborn
         self._lease: Lease | None = None
         self._tail: Tail | None = None
-        self._end = self._flushed = LogOffset(0)
-        if unborn is not None and unborn.inheritance is not None:
-            self._end = unborn.cut
+        self._end = self._flushed = self._cut = LogOffset(0)
+        if unborn is not None:
+            self._cut = unborn.cut
+            self._end = self._end if unborn.inheritance is None else unborn.cut
         if opened is not None:
-            self._lease, self._tail = opened.lease, opened.tail
+            self._lease, self._tail, self._cut = opened.lease, opened.tail, opened.cut
             self._end = self._flushed = opened.end
         self._wrote = False
         self._named = opened is not None
@@ -148,8 +150,7 @@ class LocalWriter:
             self._lease.close()
         if self._unborn is not None:
             await asyncio.to_thread(self._unborn.close)
-        if self._on_close is not None:
-            self._on_close(self._place)
+        self._on_close(self._place.path.name)
 
     def _check_usable(self) -> None:
         if self._closed:
@@ -225,7 +226,7 @@ class LocalWriter:
     async def _seal(self, least: int | None = None) -> None:
         """Move the tail's lines into frames; if that fails they stay where they are."""
         assert self._tail is not None  # noqa: S101 - there is no log without one
-        log = SealedLog(self._place, self._tail.header.log_id, self._seal_bytes)
+        log = SealedLog(self._place, self._tail.header.log_id, self._cut, self._seal_bytes)
         try:
             await asyncio.to_thread(log.seal, self._tail, least)
         except Changed as error:

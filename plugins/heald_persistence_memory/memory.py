@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Self
 
-from heald import CancelToken
+from heald import CancelToken, raise_if_cancelled
 from heald_persistence import Damage, LogWriter, SessionBusy, StoredLog, StoredSession, Survey
 from heald_persistence_memory.log import Log, MemoryLog
 from heald_persistence_memory.writer import MemoryWriter
@@ -48,13 +48,19 @@ class MemoryPersistence:
     async def survey(
         self, known: Mapping[str, str], *, logs: bool = False, cancel: CancelToken | None = None
     ) -> Survey:
-        _check(cancel)
+        raise_if_cancelled(cancel)
         stored = [_described(log, logs=logs) for log in self._logs.values()]
         changed = tuple(item for item in stored if known.get(item.name) != item.stamp)
         return Survey(changed, frozenset(known.keys() - self._logs.keys()))
 
-    async def read(self, id: SessionId, *, cancel: CancelToken | None = None) -> StoredLog:  # noqa: A002
-        _check(cancel)
+    async def read(
+        self,
+        id: SessionId,  # noqa: A002
+        *,
+        ahead: Collection[str] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> StoredLog:
+        raise_if_cancelled(cancel)
         return MemoryLog(self._log(id))
 
     async def create(self, header: Header, cut: LogOffset) -> LogWriter:
@@ -75,7 +81,7 @@ class MemoryPersistence:
         *,
         cancel: CancelToken | None = None,
     ) -> Sequence[Damage]:
-        _check(cancel)
+        raise_if_cancelled(cancel)
         self._log(id)
         return ()
 
@@ -134,11 +140,6 @@ class MemoryPersistence:
 
     def _store(self, log: Log) -> None:
         self._logs[log.header.id] = log
-
-
-def _check(cancel: CancelToken | None) -> None:
-    if cancel is not None:
-        cancel.check()
 
 
 def _described(log: Log, *, logs: bool = False) -> StoredSession:

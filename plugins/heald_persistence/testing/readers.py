@@ -47,6 +47,23 @@ class ReaderContract:
         with pytest.raises(SessionNotFound):
             await backend.read(SessionId("nobody"))
 
+    @pytest.mark.parametrize("types", [["acme/note"], ["acme/absent"]])
+    async def test_reading_ahead_changes_nothing_but_when_it_is_read(
+        self, backend: SessionPersistence, types: list[str]
+    ) -> None:
+        await store(backend, make_events(300))
+        async with await backend.read(SessionId("one")) as log:
+            plain = [e.seq async for batch in log.batches(types=types) for e in batch]
+        async with await backend.read(SessionId("one"), ahead=types) as log:
+            part = log.batches(LogOffset(5), LogOffset(9), types=types)
+            assert [e.seq async for batch in part for e in batch] == [
+                n for n in plain if 5 <= n < 9
+            ]
+            for _ in range(2):
+                again = [e.seq async for batch in log.batches(types=types) for e in batch]
+                assert again == plain
+            assert [e.seq async for batch in log.batches() for e in batch] == [*range(300)]
+
     async def test_a_reader_keeps_the_moment_it_was_opened_at(
         self, backend: SessionPersistence
     ) -> None:

@@ -475,3 +475,13 @@ async def test_readers_beside_a_salvage_see_the_old_log_or_the_new_and_never_a_m
             assert gaps or len(found) == 130
         await salvaging
         assert list(await small.verify(ONE)) == []
+
+
+@pytest.mark.parametrize("file", ["tail.jsonl", "log.jsonl.zst", "session.json"])
+async def test_a_file_that_is_something_else_is_damage(
+    place: Path, small: LocalPersistence, file: str
+) -> None:
+    (place / file).unlink()
+    (place / file).symlink_to("lock" if file != "session.json" else ".")
+    with pytest.raises(SessionDamaged, match=file):
+        await small.read(ONE)

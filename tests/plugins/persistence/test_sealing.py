@@ -381,3 +381,34 @@ async def test_a_hundred_resumes_of_a_long_session_add_little(
         await writer.close()
     assert size() - before < 100_000
     assert len(await read_all(make_backend())) == 1000
+
+
+async def test_the_frames_up_to_a_sessions_own_first_events_are_small(
+    small: LocalPersistence, root: Path
+) -> None:
+    """Who lists sessions reads where their own events begin, and should not read much for it."""
+    await write(small, make_events(150))
+    first, *others, _ = frames(root / "one")
+    assert 1000 <= first["raw"] < 2000
+    assert all(frame["raw"] >= 4000 for frame in others)
+
+    header = make_header("two", is_seeded=True, parent_session=ONE)
+    writer = await small.fork(ONE, LogOffset(140), header)
+    await append_in_batches(writer, make_events(150, start=140, type="acme/own"), 5)
+    await writer.close()
+    (own,) = (f for f in frames(root / "two") if f["first"] <= 140 < f["first"] + f["count"])
+    assert 1000 <= own["raw"] < 2000
+    *after, _ = (frame for frame in frames(root / "two") if frame["first"] > 140)
+    assert all(frame["raw"] >= 4000 for frame in after)
+
+
+def frames(place: Path) -> list[dict[str, Any]]:
+    """Return what the zone map of each frame says."""
+    data = (place / "log.jsonl.zst").read_bytes()
+    at, zones = 0, []
+    while at < len(data):
+        begin = at + 8
+        frame = begin + int.from_bytes(data[at + 4 : begin], "little")
+        zones.append(json.loads(data[begin:frame]))
+        at = frame + zones[-1]["stored"]
+    return zones

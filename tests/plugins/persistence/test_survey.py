@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,20 @@ async def test_settling_says_when_the_disk_fails(
         monkeypatch.setattr(disk, "sync", fail)
         with pytest.raises(StorageUnavailable, match="Input/output"):
             await log.settle()
+
+
+async def test_what_is_written_here_need_only_be_there(backend: LocalPersistence) -> None:
+    """Nobody else can change a session that has a writer here; looking at each would cost."""
+    await store(backend, make_events(1), cwd="/aa")
+    facts = backend.root / "one" / "session.json"
+    known = await remembered(backend)
+    writer = await backend.open(ONE)
+    facts.write_bytes(facts.read_bytes().replace(b"/aa", b"/bb"))
+    assert await backend.survey(known) == Survey((), frozenset())
+    await writer.close()
+    (changed,) = (await backend.survey(known)).changed
+    assert changed.name == "one"
+    writer = await backend.open(ONE)
+    shutil.rmtree(backend.root / "one")
+    assert (await backend.survey(known)).gone == {"one"}
+    await writer.discard()
