@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -34,6 +34,8 @@ class KnownUnit:
 
     def same_as(self, other: KnownUnit) -> bool:
         """Say whether both are one unit: two plugins may declare it, whatever mounts or leaves."""
+        if self is other:
+            return True
         return (self.unit.key, self.unit.state_version) == (
             other.unit.key,
             other.unit.state_version,
@@ -48,24 +50,26 @@ class Catalog:
         self._revision = -1
         """The host's, when the vocabulary was last looked at."""
         self._made_from: tuple[Vocabulary[Unit], Vocabulary[EventType]] | None = None
-        self._known: dict[str, KnownUnit] = {}
+        self._known: Mapping[str, KnownUnit] = {}
 
     def find(self, key: str) -> KnownUnit | None:
         """Return the unit of a key, or None; raises `VocabularyConflict` if two claim it."""
-        known = self._current().get(key)
+        known = self.units.get(key)
         if known is None:
             self._host.vocabulary(units).get(key)
         return known
 
     def knows(self, known: KnownUnit) -> bool:
         """Say whether a unit is still what its key stands for."""
-        current = self._current().get(known.unit.key)
+        current = self.units.get(known.unit.key)
         return current is not None and current.same_as(known)
 
     def __iter__(self) -> Iterator[KnownUnit]:
-        return iter(self._current().values())
+        return iter(self.units.values())
 
-    def _current(self) -> dict[str, KnownUnit]:
+    @property
+    def units(self) -> Mapping[str, KnownUnit]:
+        """The units by key; another mapping once any of them has changed."""
         if self._host.revision == self._revision:
             return self._known
         self._revision = self._host.revision

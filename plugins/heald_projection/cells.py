@@ -8,10 +8,10 @@ from typing import Any, Self
 import attrs
 import msgspec
 
-from heald import HealdError
+from heald import HealdError, describe
 from heald_projection.catalog import KnownUnit
 from heald_projection.errors import ProjectionFaulted, UnitInvalid
-from heald_projection.promises import NOT_THE_UNITS, described, misfit_of, refuse_awaitable
+from heald_projection.promises import NOT_THE_UNITS, misfit_of, refuse_awaitable
 from heald_projection.unit import CellState
 from heald_session import Event, Header, LogOffset, Seq, after
 
@@ -42,6 +42,8 @@ class Cell:
     """The last state that was seen to be what its unit promises."""
     _viewed: Any = attrs.field(default=_UNPROVEN, init=False)
     """The last state whose view was seen to be what the unit promises."""
+    _view: Any = attrs.field(default=None, init=False)
+    """The view of that state."""
 
     def __attrs_post_init__(self) -> None:
         # Every event comes by here, and looking further costs more than many a fold.
@@ -60,6 +62,14 @@ class Cell:
             cell.state, cell.last = base.state, Seq(base.offset - 1)
         else:
             cell._start(header, cut)
+        return cell
+
+    @classmethod
+    def of_kept(cls, known: KnownUnit, text: str) -> Self:
+        """Make the cell of a state that is kept as JSON; raises whatever tells that it is unfit."""
+        known.state.decode(text)
+        cell = cls(known, msgspec.json.decode(text))
+        cell._proven = cell.state
         return cell
 
     @property
@@ -84,24 +94,24 @@ class Cell:
 
     def view(self, seq: Seq) -> Any:
         """Return what clients see at an event; raises like `read`, for a failing view too."""
+        if self.state is self._viewed and self.fault is None:  # it is a function of the state
+            return self._view
         view = self.known.unit.view
         state = self.read()
         if view is None:
             return None
         try:
             value = view(state)
-            if state is self._viewed:  # a view is a function of the state, so it fits again
-                return value
             refuse_awaitable(value)
         except NOT_THE_UNITS:
             raise
         except BaseException as error:
-            reason = f"its view raised {described(error)}"
+            reason = f"its view raised {describe(error)}"
             raise ProjectionFaulted(self.key, seq, self.known.plugin, reason) from error
         proven = value is state and self.known.view is self.known.state
         if not proven and (misfit := misfit_of(value, self.known.view)) is not None:
             raise UnitInvalid(self.key, f"its view {misfit}")
-        self._viewed = state
+        self._viewed, self._view = state, value
         return value
 
     def detached(self, offset: LogOffset) -> CellState:
@@ -119,7 +129,7 @@ class Cell:
         except NOT_THE_UNITS:
             raise
         except BaseException as error:  # noqa: BLE001 - the other cells must go on
-            self.fault = CellFault(None, f"its initial state raised {described(error)}")
+            self.fault = CellFault(None, f"its initial state raised {describe(error)}")
 
     def _error(self, fault: CellFault) -> HealdError:
         if fault.seq is None:

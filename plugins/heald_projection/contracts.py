@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from heald_projection.unit import CellState, Snapshot
@@ -38,6 +38,23 @@ class Fold(Protocol):
         ...
 
 
+class KeptViews(Protocol):
+    """The views of some keys, made of states that are kept as JSON; usable in any thread."""
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """Which state version of which keys can be shown, in the order of the states."""
+        ...
+
+    def of(self, states: Sequence[str | None]) -> dict[str, Any]:
+        """Return the views of the states that there are, one for each key of `versions`.
+
+        A state that its unit could not go on from, or cannot show, is left out: what is wrong is
+        told by who folds the log.
+        """
+        ...
+
+
 class Projections(Protocol):
     """Folds every live session's events, and cold logs on request, with the same units."""
 
@@ -60,6 +77,13 @@ class Projections(Protocol):
         """Fill units that became known after the session was opened."""
         ...
 
+    def event_types(self, keys: Collection[str]) -> frozenset[str] | None:
+        """Return the types that a fold of these keys needs; None is every type.
+
+        Raises `VocabularyConflict`.
+        """
+        ...
+
     def fold(
         self,
         header: Header,
@@ -68,6 +92,13 @@ class Projections(Protocol):
         base: Sequence[CellState] = (),
     ) -> Fold:
         """Begin a cold fold, going on from states of the same log where they fit."""
+        ...
+
+    def kept_views(self, keys: Collection[str]) -> KeptViews:
+        """Return what shows kept states of these keys as the units of today do.
+
+        A key that no unit has, or two claim, or whose unit has no view, is left out.
+        """
         ...
 
     def cells(self, session: Session) -> Sequence[CellState]:

@@ -47,6 +47,6 @@ def views_of(cells: Iterable[Cell], seq: Seq) -> dict[str, Any]:
     views = {}
     for cell in cells:
         view = cell.view(seq)
-        if cell.known.unit.view is not None:
+        if cell.has_view:
             views[cell.key] = view
     return views

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -12,9 +12,19 @@ from heald import HealdError
 from heald_projection.catalog import KnownUnit
 from heald_projection.cells import Cell
 from heald_projection.dispatch import Dispatch
+from heald_projection.unit import Snapshot
 from heald_session import Event, LogOffset, Seq, Session, after
 
 _logger = logging.getLogger("heald_projection")
+
+
+@attrs.frozen
+class Shown:
+    """A snapshot, and what was asked for: it is the answer again until another event comes."""
+
+    units: Mapping[str, KnownUnit]
+    keys: tuple[str, ...]
+    snapshot: Snapshot
 
 
 @attrs.define(eq=False)
@@ -33,11 +43,14 @@ class LiveCells:
     """
 
     def __init__(self, cells: Iterable[Cell], offset: LogOffset = LogOffset(0)) -> None:
-        self._last = Seq(offset - 1)
+        self.last = Seq(offset - 1)
+        """The last event that every cell has seen."""
         self._cells = {cell.key: cell for cell in cells}
         self._dispatch = Dispatch(self._cells.values())
         self.changes: list[Change] = []
         """What nobody was told of yet."""
+        self.shown: Shown | None = None
+        """What was asked for last."""
         self._reported: set[Cell] = set()
         for cell in self._cells.values():
             self._report(cell)
@@ -45,7 +58,7 @@ class LiveCells:
     @property
     def offset(self) -> LogOffset:
         """How many events every cell has seen."""
-        return after(self._last)
+        return after(self.last)
 
     @property
     def all(self) -> tuple[Cell, ...]:
@@ -62,6 +75,7 @@ class LiveCells:
         for cell in cells:
             if self.find(cell.known) is None:
                 self._cells[cell.key] = cell
+                self.shown = None
                 self._report(cell)
         self._dispatch = Dispatch(self._cells.values())
 
@@ -71,7 +85,7 @@ class LiveCells:
         What it changes is kept for `take_changes` if it is to be told.
         """
         seq = event.seq
-        if seq != self._last + 1:
+        if seq != self.last + 1:
             return False
         for cell in self._dispatch.fold(event, tell=tell):
             if cell.fault is None:
@@ -79,7 +93,7 @@ class LiveCells:
             else:
                 self._report(cell)
                 self._dispatch = Dispatch(self._cells.values())
-        self._last = seq
+        self.last = seq
         return True
 
     def advance(self, session: Session, *, tell: bool) -> None:

@@ -10,13 +10,15 @@ from weakref import finalize
 from heald import HealdError, Host
 from heald_projection.catalog import Catalog, KnownUnit
 from heald_projection.cells import Cell
+from heald_projection.contracts import KeptViews
 from heald_projection.dispatch import Dispatch
 from heald_projection.errors import ProjectionNotReady
 from heald_projection.folds import ColdFold, views_of
 from heald_projection.hookspecs import projection_changed
-from heald_projection.live import LiveCells
+from heald_projection.kept_views import UnitViews
+from heald_projection.live import LiveCells, Shown
 from heald_projection.unit import CellState, Snapshot
-from heald_session import Event, Header, LogOffset, Seq, Session
+from heald_session import Event, Header, LogOffset, Session
 
 
 class Registry:
@@ -58,9 +60,18 @@ class Registry:
     def snapshot(self, session: Session, keys: Collection[str]) -> Snapshot:
         """Advance to the log's end and return views at that one cut."""
         cells = self._caught_up(session)
-        found = [self._select(cells, key) for key in keys]
-        last = Seq(cells.offset - 1)
-        return Snapshot(last, views_of([cell for cell in found if cell is not None], last))
+        asked, shown = (*keys,), cells.shown
+        if (  # a list of sessions asks them all, again and again
+            shown is not None
+            and shown.snapshot.as_of_seq == cells.last
+            and shown.keys == asked
+            and shown.units is self._catalog.units
+        ):
+            return shown.snapshot
+        found = [cell for key in asked if (cell := self._select(cells, key)) is not None]
+        snapshot = Snapshot(cells.last, views_of(found, cells.last))
+        cells.shown = Shown(self._catalog.units, asked, snapshot)
+        return snapshot
 
     def state(self, session: Session, key: str) -> Any:
         """Return the host state of one unit at the log's end."""
@@ -77,6 +88,15 @@ class Registry:
         fresh = [Cell.begin(known, session.header, session.cut) for known in missing]
         await _fill(fresh, session)
         self._caught_up(session).adopt(fresh)
+
+    def event_types(self, keys: Collection[str]) -> frozenset[str] | None:
+        """Return the types that a fold needs."""
+        wanted: set[str] = set()
+        for known in map(self._catalog.find, keys):
+            if known is not None and known.types is None:
+                return None
+            wanted.update(() if known is None else known.types or ())
+        return frozenset(wanted)
 
     def fold(
         self,
@@ -95,6 +115,10 @@ class Registry:
                 if known is not None
             ]
         )
+
+    def kept_views(self, keys: Collection[str]) -> KeptViews:
+        """Return what shows kept states of these keys."""
+        return UnitViews.of_keys(self._catalog, keys)
 
     def cells(self, session: Session) -> Sequence[CellState]:
         """Return detached states of every sound cell at the log's end."""
@@ -133,7 +157,7 @@ class Registry:
 
     def _caught_up(self, session: Session) -> LiveCells:
         cells = self._live.get(id(session))
-        if cells is not None and cells.offset == session.end:
+        if cells is not None and cells.last == session.end - 1:
             return cells
         told = cells is not None
         cells = self._reaching(session)

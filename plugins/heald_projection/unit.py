@@ -38,9 +38,8 @@ class Unit:
     """What msgspec must be able to convert the view to."""
 
 
-@attrs.frozen
-class Snapshot:
-    """Views of several projections at one cut."""
+class Snapshot(msgspec.Struct, frozen=True):
+    """Views of several projections at one cut; a struct, since every row of a list has one."""
 
     as_of_seq: int
     """The last event they include; -1 when there is none."""

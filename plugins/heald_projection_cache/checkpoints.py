@@ -10,13 +10,12 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
-from heald import CancelToken, Host
+from heald import CancelToken, Host, raise_if_cancelled
 from heald_persistence import last_before, lasting_persistence
 from heald_projection import Snapshot, projections
 from heald_projection_cache import rows
 from heald_projection_cache.contracts import Checkpoint, witness_of
 from heald_projection_cache.rows import LogIdentity
-from heald_projection_cache.views import Views
 from heald_session import Header, LogOffset, Session, SessionId
 from heald_sqlite import DerivedDatabase
 
@@ -35,6 +34,8 @@ class Checkpoints:
         self._database = database
         self._saving: WeakKeyDictionary[Session, asyncio.Lock] = WeakKeyDictionary()
         """Saves of one session go one by one, so that the last is done when it is let go."""
+        self._saved: WeakKeyDictionary[Session, LogOffset] = WeakKeyDictionary()
+        """Up to where each session was last kept."""
 
     async def cached_snapshot(
         self,
@@ -56,16 +57,16 @@ class Checkpoints:
         cancel: CancelToken | None = None,
     ) -> Mapping[SessionId, Snapshot]:
         """Return views at the offsets kept for exactly these logs."""
-        _check(cancel)
-        views = Views.of(self._host, keys)
+        raise_if_cancelled(cancel)
+        views = self._host.scope.require(projections).kept_views(keys)
 
         def work(connection: apsw.Connection) -> dict[SessionId, Snapshot]:
             identities = [LogIdentity.of(header, cut) for header, cut in logs]
             found = rows.values(connection, identities, views.versions)
-            return {id_: Snapshot(offset - 1, views.all(values)) for id_, offset, values in found}
+            return {id_: Snapshot(offset - 1, views.of(values)) for id_, offset, values in found}
 
         snapshots = await self._read(work)
-        _check(cancel)
+        raise_if_cancelled(cancel)
         return snapshots if snapshots is not None else {}
 
     async def checkpoint(
@@ -77,9 +78,9 @@ class Checkpoints:
         cancel: CancelToken | None = None,
     ) -> Checkpoint | None:
         """Return the states at the offset kept for exactly this log."""
-        _check(cancel)
+        raise_if_cancelled(cancel)
         kept = await self._read(lambda connection: rows.kept_for(connection, header.id))
-        _check(cancel)
+        raise_if_cancelled(cancel)
         if kept is None or kept.log != LogIdentity.of(header, cut):
             return None
         return kept.checkpoint(frozenset(keys))
@@ -91,6 +92,10 @@ class Checkpoints:
     async def forget(self, id: SessionId) -> None:  # noqa: A002
         """Forget a session that is not stored any more."""
         await self._write(lambda connection: rows.forget_session(connection, id))
+
+    def has_all_of(self, session: Session) -> bool:
+        """Say whether a save has kept a live session up to its end."""
+        return self._saved.get(session) == session.end
 
     async def save(self, session: Session) -> None:
         """Keep a live session's cells, once what they were folded from is durable."""
@@ -112,17 +117,13 @@ class Checkpoints:
             return
         log = LogIdentity.of(session.header, session.cut)
         checkpoint = Checkpoint(end, witness_of(last), states)
-        await self._write(lambda connection: rows.write(connection, log, checkpoint))
+        if await self._write(lambda connection: rows.write(connection, log, checkpoint)):
+            self._saved[session] = end
 
     async def _read(self, work: Callable[[apsw.Connection], T]) -> T | None:
         lasting = lasting_persistence(self._host.scope) is not None
         return await self._database.read(work) if lasting else None
 
-    async def _write(self, work: Callable[[apsw.Connection], None]) -> None:
-        if lasting_persistence(self._host.scope) is not None:
-            await self._database.write(work)
-
-
-def _check(cancel: CancelToken | None) -> None:
-    if cancel is not None:
-        cancel.check()
+    async def _write(self, work: Callable[[apsw.Connection], None]) -> bool:
+        lasting = lasting_persistence(self._host.scope) is not None
+        return lasting and await self._database.write(work)

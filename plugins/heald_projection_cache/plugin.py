@@ -36,7 +36,10 @@ class ProjectionCachePlugin(Plugin[NoConfig]):
         self._occasions = Occasions(self._checkpoints, tasks)
 
     async def stop(self) -> None:
-        await self.save_every_session()
+        """Save what other rows did while the host was closing, or all if only this row stops."""
+        for session in self.scope.require(session_store).live():
+            if not self._checkpoints.has_all_of(session):
+                await self._checkpoints.save(session)
 
     @implements(projection_cache)
     def provide_cache(self) -> ProjectionCache:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
 import attrs
+import msgspec
 
 from heald import CancelToken
 from heald_persistence import Damage
@@ -57,9 +58,8 @@ class SessionFilter:
     created_before: int | None = None
 
 
-@attrs.frozen
-class SessionRecord:
-    """One session in a list."""
+class SessionRecord(msgspec.Struct, frozen=True):
+    """One session in a list; a struct, since lists of thousands are made of them."""
 
     id: SessionId
     header: Header | None
@@ -162,6 +162,20 @@ class SessionQuery(Protocol):
         `SessionRecord.position` of the last one shown: it need not exist any more, and nothing that
         happens meanwhile shows a session twice or leaves out one that was there all along. That
         holds for orders by creation; `-activity` moves, so `after` with it raises `ValueError`.
+        """
+        ...
+
+    async def known_values(
+        self,
+        headers: Iterable[Header],
+        keys: Collection[str],
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Mapping[SessionId, Snapshot]:
+        """Return the projections of sessions that a list has shown, as a list has them beside each.
+
+        Live from cells, cold from checkpoints; no event is read, and storage is not asked again
+        what there is. Sessions of which nothing is known are absent.
         """
         ...
 

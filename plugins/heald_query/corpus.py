@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import attrs
 
-from heald import CancelToken, Scope
+from heald import CancelToken, Scope, raise_if_cancelled
+from heald_projection import Snapshot
 from heald_query.contracts import Order, Position, Relatives, SessionFilter, SessionRecord
 from heald_query.lineage import relatives_of
 from heald_query.naming import near
-from heald_query.observations import check
 from heald_query.selection import ACTIVITY, PRESET, matching, page_of, runs
 from heald_query.stored_sessions import Memory, StoredSessions
 from heald_query.values import Values
-from heald_session import Session, SessionId, session_store
+from heald_session import Header, Session, SessionId, session_store
+
+T = TypeVar("T")
 
 _EVERYTHING = SessionFilter()
+_FEW = 2_000
+"""So many take no longer than a millisecond or two, and a thread's records come from afar."""
 
 
 @attrs.frozen
@@ -27,13 +32,19 @@ class _Moment:
     live: Mapping[SessionId, Session]
     memory: Memory
 
+    async def work(self, what: Callable[[], T]) -> T:
+        """Do what takes as long as there are sessions, in a thread if those are many."""
+        if len(self.live) + len(self.memory.records) <= _FEW:
+            return what()
+        return await asyncio.to_thread(what)
+
     def matching(self, where: SessionFilter) -> list[SessionRecord]:
         """Return the records a filter takes, live preferred over stored."""
         live, kept = self.live, self.memory.kept
         records = [record for record in self.memory.records if record.id not in live]
         records += [
-            SessionRecord(session.id, session.header, live=True, stored=session.id in kept)
-            for session in live.values()
+            SessionRecord(id_, session.header, live=True, stored=id_ in kept)
+            for id_, session in live.items()
         ]
         return records if where == _EVERYTHING else matching(records, where)
 
@@ -66,16 +77,28 @@ class Corpus:
         moment = await self._look(cancel)
         values = Values(self._scope, moment.live, moment.memory.kept)
         if where.preset is None and order != "-activity":
-            page = await asyncio.to_thread(
-                lambda: page_of(moment.matching(where), order, limit, after)
-            )
+            page = await moment.work(lambda: page_of(moment.matching(where), order, limit, after))
         else:
-            found = await asyncio.to_thread(moment.matching, where)
-            found = await _valued(found, where, order, values, cancel)
-            page = await asyncio.to_thread(page_of, found, order, limit, after)
+            found = await moment.work(lambda: moment.matching(where))
+            valued = await _valued(found, where, order, values, cancel)
+            page = await moment.work(lambda: page_of(valued, order, limit, after))
         page = await values.beside(page, keys, cancel)
-        check(cancel)
+        raise_if_cancelled(cancel)
         return page
+
+    async def known_values(
+        self,
+        headers: Iterable[Header],
+        keys: Collection[str],
+        cancel: CancelToken | None,
+    ) -> Mapping[SessionId, Snapshot]:
+        """Return what is known of sessions, listing nothing again."""
+        raise_if_cancelled(cancel)
+        live = {session.id: session for session in self._sessions()}
+        values = Values(self._scope, live, self._stored.kept)
+        found = await values.of(headers, keys, cancel)
+        raise_if_cancelled(cancel)
+        return found
 
     async def relatives(
         self,
@@ -86,10 +109,10 @@ class Corpus:
         """Trace a session's lineage."""
         moment = await self._look(cancel)
         values = Values(self._scope, moment.live, moment.memory.kept)
-        found = await asyncio.to_thread(moment.relatives, id)
+        found = await moment.work(lambda: moment.relatives(id))
         ancestors = await values.beside(found.ancestors, keys, cancel)
         descendants = await values.beside(found.descendants, keys, cancel)
-        check(cancel)
+        raise_if_cancelled(cancel)
         return Relatives(tuple(ancestors), found.missing, tuple(descendants))
 
     async def near(self, id: str, cancel: CancelToken | None) -> tuple[str, ...]:  # noqa: A002
@@ -100,17 +123,18 @@ class Corpus:
     async def _look(self, cancel: CancelToken | None) -> _Moment:
         """Look at storage; again if a session that was live meanwhile became a stored one."""
         while True:
-            check(cancel)
-            before = self._live().keys()
+            raise_if_cancelled(cancel)
+            before = self._sessions()
             memory = await self._stored.look(cancel)
-            check(cancel)
-            live = self._live()
-            if all(id_ in live or id_ in memory.kept for id_ in before):
+            raise_if_cancelled(cancel)
+            now = self._sessions()
+            live = {session.id: session for session in now}
+            if now == before or all(s.id in live or s.id in memory.kept for s in before):
                 return _Moment(live, memory)
 
-    def _live(self) -> Mapping[SessionId, Session]:
+    def _sessions(self) -> Sequence[Session]:
         store = self._scope.find(session_store)
-        return {} if store is None else {session.id: session for session in store.live()}
+        return () if store is None else store.live()
 
 
 async def _valued(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from heald import CancelToken, NoConfig, Plugin, RowContext, implements
 from heald_doctor import Check, checks
 from heald_persistence import session_deleted
+from heald_projection import Snapshot
 from heald_query.contracts import (
     EventWindow,
     Observation,
@@ -27,7 +28,7 @@ from heald_query.search.check import search_check
 from heald_query.search.contracts import SearchFilter, SearchPage
 from heald_query.search.searching import Searching
 from heald_query.stored_sessions import StoredSessions
-from heald_session import Event, LogOffset, Session, SessionId, event_appended
+from heald_session import Event, Header, LogOffset, Session, SessionId, event_appended
 from heald_sqlite import DerivedDatabase
 
 
@@ -82,6 +83,16 @@ class QueryPlugin(Plugin[NoConfig]):
         return await self._corpus.list(
             where, order=order, limit=limit, after=after, keys=keys, cancel=cancel
         )
+
+    async def known_values(
+        self,
+        headers: Iterable[Header],
+        keys: Collection[str],
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Mapping[SessionId, Snapshot]:
+        """Return what cells and checkpoints know of sessions."""
+        return await self._corpus.known_values(headers, keys, cancel)
 
     def observe_session(
         self,

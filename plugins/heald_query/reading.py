@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
-from heald import Cancelled, CancelToken, Scope
+from heald import Cancelled, CancelToken, Scope, raise_if_cancelled
 from heald_persistence import Damage, StoredLog, session_persistence
 from heald_projection import Fold, Projections, Snapshot, projections
 from heald_projection_cache import Checkpoint, projection_cache
 from heald_query.contracts import EventWindow, Observation
 from heald_query.corpus import Corpus
 from heald_query.errors import OffsetBeyondEnd
-from heald_query.observations import LiveObservation, StoredObservation, check
+from heald_query.observations import LiveObservation, StoredObservation
 from heald_query.stored_sessions import StoredSessions
 from heald_query.windows import live_window, stored_window
 from heald_session import LogOffset, Session, SessionId, SessionNotFound, after, session_store
@@ -36,12 +36,12 @@ class Reader:
         cancel: CancelToken | None,
     ) -> AsyncIterator[Observation]:
         """Read one session, from memory if it is live."""
-        check(cancel)
+        raise_if_cancelled(cancel)
         if (session := self._live(id)) is not None:
             yield await self._observe_live(session, keys, at, cancel)
             return
-        async with await self._open(id, cancel) as log:
-            check(cancel)
+        async with await self._open(id, cancel, self._ahead(keys)) as log:
+            raise_if_cancelled(cancel)
             self._stored.learn(log.header, log.cut)
             yield await self._observe_stored(log, keys, at, cancel)
 
@@ -54,7 +54,7 @@ class Reader:
         cancel: CancelToken | None,
     ) -> EventWindow:
         """Read some events of one session, from memory if it is live."""
-        check(cancel)
+        raise_if_cancelled(cancel)
         if (session := self._live(id)) is not None:
             return await live_window(session, start, stop, types, cancel)
         async with await self._open(id, cancel) as log:
@@ -64,11 +64,22 @@ class Reader:
         store = self._scope.find(session_store)
         return store.get(id) if store is not None else None
 
-    async def _open(self, id: SessionId, cancel: CancelToken | None) -> StoredLog:  # noqa: A002
+    def _ahead(self, keys: Collection[str]) -> Collection[str] | None:
+        """Return the types that are wanted from the first event on: no checkpoint can tell them."""
+        if not keys or self._scope.find(projection_cache) is not None:
+            return None
+        return self._scope.require(projections).event_types(keys)
+
+    async def _open(
+        self,
+        id: SessionId,  # noqa: A002
+        cancel: CancelToken | None,
+        ahead: Collection[str] | None = None,
+    ) -> StoredLog:
         persistence = self._scope.find(session_persistence)
         try:
             if persistence is not None:
-                return await persistence.read(id, cancel=cancel)
+                return await persistence.read(id, ahead=ahead, cancel=cancel)
         except SessionNotFound:
             pass
         raise SessionNotFound(id, await self._corpus.near(id, cancel))
@@ -85,11 +96,11 @@ class Reader:
             return LiveObservation(session, end, Snapshot(end - 1, {}), {}, cancel)
         service = session.scope.require(projections)
         await service.ready(session, keys)
-        check(cancel)
+        raise_if_cancelled(cancel)
         if at is not None and at < session.end:
             fold = service.fold(session.header, session.cut, keys)
             async for event in session.read(LogOffset(0), at):
-                check(cancel)
+                raise_if_cancelled(cancel)
                 fold.feed(event)
             return LiveObservation(session, at, fold.snapshot(at), _states(fold, keys), cancel)
         return _at_its_end(session, service, keys, cancel)
@@ -109,7 +120,7 @@ class Reader:
         if fold is None:
             fold = service.fold(log.header, log.cut, keys)
             await _feed(fold, log, fold.start, at, cancel)
-        check(cancel)
+        raise_if_cancelled(cancel)
         return StoredObservation(log, end, fold.snapshot(end), _states(fold, keys), cancel)
 
     async def _from_checkpoint(

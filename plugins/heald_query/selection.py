@@ -46,12 +46,16 @@ def page_of(
     records: Sequence[SessionRecord], order: Order, limit: int | None, after: Position | None
 ) -> list[SessionRecord]:
     """Return the records of one page in their order."""
-    key = _newest if order == "-created" else _latest if order == "-activity" else by_creation
     found: Iterable[SessionRecord] = records
+    if order == "-activity":
+        return sorted(found, key=_latest)[:limit]
+    if order == "-created":
+        if after is not None:
+            found = (record for record in records if _newest(record) > _reversed(after))
+        return sorted(found, key=_newest)[:limit]
     if after is not None:
-        place = _reversed(after) if order == "-created" else (after.created_at, after.id)
-        found = (record for record in records if key(record) > place)
-    return sorted(found, key=key)[:limit]
+        found = (record for record in records if record.position > after)
+    return by_creation(found)[:limit]
 
 
 def _conditions(where: SessionFilter) -> list[Callable[[SessionRecord], bool]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
+from operator import attrgetter
 
 import attrs
 
@@ -13,7 +14,7 @@ from heald_persistence import Survey, lasting_persistence, session_persistence
 from heald_query import corpus_rows
 from heald_query.contracts import SessionRecord
 from heald_query.corpus_rows import Kept
-from heald_session import Header, LogOffset, SessionId
+from heald_session import Header, LogOffset
 from heald_sqlite import DerivedDatabase
 
 
@@ -31,8 +32,7 @@ class Memory:
     def of(cls, kept: Mapping[str, Kept]) -> Memory:
         """Arrange what is kept."""
         known = {name: one.stamp or "" for name, one in kept.items()}
-        records = sorted((one.record for one in kept.values()), key=by_creation)
-        return cls(kept, known, tuple(records))
+        return cls(kept, known, tuple(by_creation(one.record for one in kept.values())))
 
     def after(self, survey: Survey) -> Memory:
         """Return what is remembered after a survey."""
@@ -80,6 +80,11 @@ class StoredSessions:
                 self._memory = before
             self._write({})  # what could not be written before may be written now
             return self._memory
+
+    @property
+    def kept(self) -> Mapping[str, Kept]:
+        """What the last look found, and the exact cuts that were learnt since."""
+        return {} if self._memory is None else self._memory.kept
 
     def learn(self, header: Header, cut: LogOffset) -> None:
         """Keep the exact cut that a body read has shown, where storage does not tell it."""
@@ -144,7 +149,12 @@ def _matters(before: Memory, name: str, kept: Kept | None) -> bool:
     return (kept is not None and kept.lasts) or (old is not None and old.lasts)
 
 
-def by_creation(record: SessionRecord) -> tuple[int, SessionId]:
-    """Return what orders records as their positions do, in less time."""
-    header = record.header
-    return record.position.UNKNOWN if header is None else header.created_at, record.id
+def by_creation(records: Iterable[SessionRecord]) -> list[SessionRecord]:
+    """Return records in the order of their positions, in less time than those take."""
+    told: list[SessionRecord] = []
+    broken: list[SessionRecord] = []
+    for record in records:
+        (broken if record.header is None else told).append(record)
+    told.sort(key=attrgetter("header.created_at", "id"))
+    broken.sort(key=attrgetter("id"))
+    return told + broken

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -17,7 +17,7 @@ from heald_session import Header, LogOffset, Session, SessionId
 
 @attrs.frozen
 class Values:
-    """Where the projections of the sessions of one list come from."""
+    """Where the projections of sessions come from at one moment."""
 
     _scope: Scope
     _live: Mapping[SessionId, Session]
@@ -32,20 +32,35 @@ class Values:
         """Return the records with what is known of the keys; storage is asked once."""
         if not keys:
             return [r if r.projections is None else _with(r, None) for r in records]
-        found: dict[SessionId, Snapshot | None] = {
-            record.id: _snapshot(self._live[record.id], keys) for record in records if record.live
-        }
-        found |= await self._cold([record for record in records if not record.live], keys, cancel)
+        headers = [record.header for record in records if record.header is not None]
+        found = await self.of(headers, keys, cancel)
         return [_with(record, found.get(record.id)) for record in records]
+
+    async def of(
+        self,
+        headers: Iterable[Header],
+        keys: Collection[str],
+        cancel: CancelToken | None,
+    ) -> Mapping[SessionId, Snapshot]:
+        """Return what is known of the keys, by session; storage is asked once."""
+        found: dict[SessionId, Snapshot] = {}
+        cold: list[Header] = []
+        for header in headers:
+            session = self._live.get(header.id)
+            if session is None:
+                cold.append(header)
+            elif session.header.log_id == header.log_id and (known := _snapshot(session, keys)):
+                found[header.id] = known
+        return {**found, **await self._cold(cold, keys, cancel)}
 
     async def _cold(
         self,
-        records: Sequence[SessionRecord],
+        headers: Sequence[Header],
         keys: Collection[str],
         cancel: CancelToken | None,
     ) -> Mapping[SessionId, Snapshot]:
         cache = self._scope.find(projection_cache)
-        logs = [log for record in records if (log := self._log(record)) is not None]
+        logs = [log for header in headers if (log := self._log(header)) is not None]
         if cache is None or not logs:
             return {}
         try:
@@ -55,13 +70,12 @@ class Values:
         except Exception:  # noqa: BLE001 - a cache is optional, also while it fails
             return {}
 
-    def _log(self, record: SessionRecord) -> tuple[Header, LogOffset] | None:
+    def _log(self, header: Header) -> tuple[Header, LogOffset] | None:
         """Return what a checkpoint is looked up by, if the exact cut is known."""
-        header = record.header
-        if header is None:
-            return None
-        cut = self._kept[record.id].cut if header.is_seeded else LogOffset(0)
-        return None if cut is None else (header, cut)
+        if not header.is_seeded:
+            return header, LogOffset(0)
+        kept = self._kept.get(header.id)
+        return None if kept is None or kept.cut is None else (header, kept.cut)
 
 
 def _snapshot(session: Session, keys: Collection[str]) -> Snapshot | None:

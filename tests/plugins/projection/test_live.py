@@ -91,6 +91,24 @@ async def test_a_snapshot_of_an_empty_log_is_of_seq_minus_one(
         assert read(session, ["seqs"]) == Snapshot(0, {"seqs": [0]})
 
 
+async def test_asking_again_gives_the_same_snapshot_until_something_has_changed(
+    install: Install, open_rows: OpenHost
+) -> None:
+    install(seqs=declaring(SEQS))
+    async with open_rows() as host:
+        session, other = await new_session(host), await new_session(host)
+        read = host.scope.require(projections).snapshot
+        append_unchecked(session, "made/up", {})
+        first = read(session, ["seqs"])
+        assert read(session, ["seqs"]) is first
+        append_unchecked(other, "made/up", {})
+        assert read(session, ["seqs"]) is first
+        assert read(session, ["seqs", "title"]).values.keys() == {"seqs", "title"}
+        assert read(session, ["seqs"]) == first
+        append_unchecked(session, "made/up", {})
+        assert read(session, ["seqs"]) == Snapshot(1, {"seqs": [0, 1]})
+
+
 async def test_no_value_is_null_and_an_unknown_or_host_only_key_is_absent(
     install: Install, open_rows: OpenHost
 ) -> None:
@@ -357,7 +375,7 @@ async def test_what_a_refused_event_would_have_changed_is_in_no_snapshot(
     class Refusing(Plugin[NoConfig]):
         @implements(append_guards)
         def guards(self) -> Iterable[AppendGuard]:
-            return [refuse]
+            return [AppendGuard(refuse)]
 
     install(unit=declaring(SEQS), refusing=Refusing)
     async with open_rows(first=("refusing",)) as host:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,6 +121,7 @@ async def _check(log: list[tuple[str, Any]], fork_at: int | None) -> None:
                 kept[session.end] = service.cells(session)
             assert _refolds(service, session, keys) == seen
             _check_checkpoints(service, session, keys, seen, kept)
+            _check_kept_views(service, keys, seen)
 
 
 def _live(service: Projections, session: Session, keys: list[str]) -> dict[str, Any]:
@@ -147,6 +149,14 @@ def _cold(
         if event.seq >= fold.start:
             fold.feed(event)
     return {key: fold.state(key) for key in keys} | {"views": fold.snapshot(LogOffset(end))}
+
+
+def _check_kept_views(service: Projections, keys: list[str], seen: list[dict[str, Any]]) -> None:
+    """Views of states that were kept are those that were seen when they were kept."""
+    shown = service.kept_views(keys)
+    for states in seen:
+        texts = [msgspec.json.encode(states[key]).decode() for key in shown.versions]
+        assert shown.of(texts) == states["views"].values
 
 
 def _check_checkpoints(

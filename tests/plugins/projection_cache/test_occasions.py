@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
-from heald import Host
+from heald import Discovery, Host, NoConfig, Plugin, host_closing, implements
+from heald_projection import CellState
+from heald_projection.registry import Registry
 from heald_projection_cache import projection_cache
 from heald_projection_cache.occasions import EVERY_MS
 from heald_session import APPEND, Session, session_store
+from heald_sqlite import DerivedDatabase
 
 OpenHost = Callable[..., AbstractAsyncContextManager[Host]]
 
@@ -155,6 +159,82 @@ async def test_a_session_that_is_resumed_and_closed_has_a_checkpoint_then(
         assert await kept_up_to(host, again) == 0
         await store.dispose(again)
         assert await kept_up_to(host, again) == 2
+
+
+@pytest.fixture
+def folds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the ids of sessions whose cells are taken, as they are."""
+    found: list[str] = []
+    cells = Registry.cells
+
+    def noted(registry: Registry, session: Session) -> Sequence[CellState]:
+        found.append(session.id)
+        return cells(registry, session)
+
+    monkeypatch.setattr(Registry, "cells", noted)
+    return found
+
+
+async def test_a_host_that_stops_saves_each_session_once(
+    open_rows: OpenHost, folds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_rows() as host:
+        sessions = [await new_session(host) for _ in range(3)]
+        for session in sessions:
+            work(session, 3)
+            await session.flush()
+        flushes: list[str] = []
+        flush = type(sessions[0]).flush
+
+        async def noted(session: Any) -> None:
+            flushes.append(session.id)
+            await flush(session)
+
+        monkeypatch.setattr(type(sessions[0]), "flush", noted)
+    ids = [session.id for session in sessions]
+    assert folds == ids
+    assert sorted(flushes) == sorted([*ids, *ids])  # a save, and the disposal by the store
+    async with open_rows() as host:
+        assert [await kept_up_to(host, session) for session in sessions] == [3, 3, 3]
+
+
+async def test_what_a_row_logs_while_the_host_closes_is_kept_too(
+    open_rows: OpenHost, folds: list[str]
+) -> None:
+    class Late(Plugin[NoConfig]):
+        @implements(host_closing)
+        async def log(self) -> None:
+            work(self.scope.require(session_store).live()[0], 1)
+
+    discovery = Discovery(program={"late": Late})
+    async with open_rows(last=("late",), discovery=discovery) as host:
+        goes_on, rests = await new_session(host), await new_session(host)
+        work(goes_on, 3)
+        work(rests, 3)
+    assert folds == [goes_on.id, rests.id, goes_on.id]
+    async with open_rows() as host:
+        assert [await kept_up_to(host, s) for s in (goes_on, rests)] == [4, 3]
+
+
+async def test_what_could_not_be_written_while_the_host_closes_is_written_when_the_row_stops(
+    open_rows: OpenHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(Plugin[NoConfig]):
+        @implements(host_closing)
+        async def mend(self) -> None:
+            broken.undo()
+
+    async def fails(*_: object) -> bool:
+        return False
+
+    discovery = Discovery(program={"late": Late})
+    with monkeypatch.context() as broken:
+        async with open_rows(last=("late",), discovery=discovery) as host:
+            session = await new_session(host)
+            work(session, 3)
+            broken.setattr(DerivedDatabase, "write", fails)
+    async with open_rows() as host:
+        assert await kept_up_to(host, session) == 3
 
 
 async def test_a_host_that_stops_keeps_its_sessions_whichever_order_its_rows_have(

@@ -178,7 +178,7 @@ async def test_every_failure_has_a_code_of_its_own_and_lets_go(
     open_small: OpenHost, heald_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_small(without=("projection-cache",)) as host:
-        session = await long_session(host, 100)
+        session = await long_session(host, 800)  # more than is read while it is opened
         await host.scope.require(session_store).dispose(session)
         log = heald_home / "sessions" / "one" / "log.jsonl.zst"
         good = log.read_bytes()
