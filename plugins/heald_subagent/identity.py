@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from heald_projection import Unit
-from heald_session import Event
+from heald_session import Event, LogOffset
 from heald_subagent.descriptor import DESCRIPTOR_TYPE, Continuable, OneShot, parse
 from heald_subagent.rows import Mode
 
 KEY = "subagent"
 
 
-class IdentityView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a child is, for everyone; `seq` proves whether it is the child's own."""
+class OneShotView(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode", tag="one-shot"):
+    """What a one-shot child is, for everyone; `seq` proves whether it is the child's own."""
 
-    mode: Mode
+    mode: ClassVar[Mode] = "one-shot"
     label: str | UnsetType = UNSET
     seq: int
+
+
+class ContinuableView(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="mode", tag="continuable"
+):
+    """What a continuable child is; it has a label to be called by."""
+
+    mode: ClassVar[Mode] = "continuable"
+    label: str
+    seq: int
+
+
+IdentityView = OneShotView | ContinuableView
+
+
+class _Viewed(msgspec.Struct):
+    """A view where it is looked for: the types of a field are looked up only once."""
+
+    view: IdentityView | None
 
 
 class OneShotIdentity(OneShot, frozen=True, kw_only=True, omit_defaults=True, tag="one-shot"):
@@ -75,12 +94,16 @@ IDENTITY = Unit(
 )
 
 
-def view_from(value: Any) -> IdentityView | None:
-    """Take a view as a snapshot holds it; raises `msgspec.ValidationError` if it is not one."""
-    return msgspec.convert(value, IdentityView | None)
+def own_view(value: Any, cut: LogOffset) -> IdentityView | None:
+    """Take a view that is the child's own: what it inherited says nothing of it.
+
+    Raises `msgspec.ValidationError` if it is none.
+    """
+    view = msgspec.convert({"view": value}, _Viewed).view
+    return view if view is not None and view.seq >= cut else None
 
 
-def identity_from(state: Any) -> Identity | None:
-    """Take the host state as projections hold it; None if there is no identity."""
+def identity_from(state: Any, cut: LogOffset) -> Identity | None:
+    """Take a child's own identity from the host state; raises as `own_view` does."""
     identity = msgspec.convert(state, IdentityState).identity
-    return None if identity is UNSET else identity
+    return identity if identity is not UNSET and identity.seq >= cut else None

@@ -7,16 +7,16 @@ is the `subagent` projection's to say.
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
-from heald import CancelToken, Scope
+from heald import CancelToken, Scope, raise_if_cancelled
 from heald_projection import ProjectionFaulted, projections
 from heald_projection_cache import projection_cache
 from heald_query import session_query
-from heald_session import Header, LogOffset, Seq, SessionId, session_store
-from heald_subagent.identity import KEY, IdentityView, view_from
+from heald_session import Header, LogOffset
+from heald_subagent.identity import KEY, IdentityView, own_view
 from heald_subagent.workers import is_being_cancelled
 
 WITNESS = (
@@ -44,36 +44,26 @@ class Ladder:
     scope: Scope
     cancel: CancelToken | None
 
-    def check(self) -> None:
-        """Raise `Cancelled` if the listing is no longer wanted."""
-        if self.cancel is not None:
-            self.cancel.check()
-
-    def live(self, id: SessionId) -> Finding:  # noqa: A002 - what it is
+    def live(self, session: Any) -> Finding:
         """Take a live child's identity from its cell, in the step that found it live."""
         try:
-            session = self.scope.require(session_store).get(id)
-            if session is None:
-                return "unavailable"
             snapshot = self.scope.require(projections).snapshot(session, [KEY])
-            identity = view_from(snapshot.values.get(KEY))
-            own = identity is not None and session.is_own(Seq(identity.seq))
+            return own_view(snapshot.values.get(KEY), session.cut)
         except ProjectionFaulted as fault:
             return _of_fault(fault)
         except Exception:  # noqa: BLE001 - one child that cannot be read must not hide the others
             return "unavailable"
-        return identity if own else None
 
     async def cold(self, header: Header) -> Finding:
         """Take a cold child's identity, reading its log only if no checkpoint can tell."""
-        self.check()
+        raise_if_cancelled(self.cancel)
         if not header.is_seeded:
             identity = await self._cached(header)
-            self.check()
+            raise_if_cancelled(self.cancel)
             if identity is not None:
                 return identity
         finding = await self._observed(header)
-        self.check()
+        raise_if_cancelled(self.cancel)
         return finding
 
     async def _cached(self, header: Header) -> IdentityView | None:
@@ -81,12 +71,13 @@ class Ladder:
 
         Only for a child that inherited nothing: whatever it has is its own.
         """
-        cache = self.scope.find(projection_cache)
-        if cache is None:
-            return None
+        cut = LogOffset(0)
         try:
-            snapshot = await cache.cached_snapshot(header, LogOffset(0), [KEY], cancel=self.cancel)
-            return None if snapshot is None else view_from(snapshot.values.get(KEY))
+            cache = self.scope.find(projection_cache)
+            if cache is None:
+                return None
+            snapshot = await cache.cached_snapshot(header, cut, [KEY], cancel=self.cancel)
+            return None if snapshot is None else own_view(snapshot.values.get(KEY), cut)
         except asyncio.CancelledError:
             if is_being_cancelled():
                 raise
@@ -96,13 +87,13 @@ class Ladder:
 
     async def _observed(self, header: Header) -> Finding:
         """Read the log once, and believe it only if it is still the log that was enumerated."""
-        query = self.scope.require(session_query)
         try:
+            query = self.scope.require(session_query)
             async with query.observe_session(header.id, [KEY], cancel=self.cancel) as seen:
                 if not same_lifecycle(header, seen.header):
                     return "corrupt"
-                identity = view_from(seen.projections.values.get(KEY))
-                if identity is not None and identity.seq >= seen.inherited_event_count:
+                identity = own_view(seen.projections.values.get(KEY), seen.inherited_event_count)
+                if identity is not None:
                     return identity
                 return None if seen.source == "live" else "corrupt"
         except ProjectionFaulted as fault:

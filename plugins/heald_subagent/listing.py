@@ -6,12 +6,14 @@ resumed or remembered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple, Self
 
 import attrs
 import msgspec
 
-from heald import CancelToken, Scope
+from heald import CancelToken, Scope, raise_if_cancelled
 from heald_projection import projections
 from heald_query import session_query
 from heald_session import Header, SessionId, session_store
@@ -20,7 +22,6 @@ from heald_subagent.errors import (
     SubagentQueryUnavailable,
     SubagentSessionStoreUnavailable,
 )
-from heald_subagent.identity import IdentityView
 from heald_subagent.ladder import Finding, Ladder
 from heald_subagent.rows import ORIGIN, ChildRow, DiagnosticRow, SubagentRow
 from heald_subagent.workers import work_through
@@ -33,9 +34,19 @@ COLD_READS = 4
 class Corpus:
     """The headers of one enumeration, paired in one step with what was live."""
 
-    headers: tuple[Header, ...]
+    headers: Sequence[Header]
     """In the order rows have: by creation time, then by id."""
-    live: frozenset[SessionId]
+    live: Mapping[SessionId, Any]
+    """The sessions themselves, of which nothing is asked but where their own events begin."""
+    parents: frozenset[SessionId | None]
+    """The sessions that have a subagent directly below them."""
+
+    @classmethod
+    def of(cls, headers: list[Header], live: Mapping[SessionId, Any]) -> Self:
+        """Put headers in order."""
+        headers.sort(key=attrgetter("created_at", "id"))
+        parents = frozenset(h.parent_session for h in headers if h.origin == ORIGIN)
+        return cls(headers, live, parents)
 
     def children(self) -> Mapping[SessionId, list[Header]]:
         """Return every session by its parent, ordinary ones too."""
@@ -45,18 +56,36 @@ class Corpus:
                 below.setdefault(header.parent_session, []).append(header)
         return below
 
-    def parents(self) -> frozenset[SessionId | None]:
-        """Return the sessions that have a subagent directly below them."""
-        return frozenset(h.parent_session for h in self.headers if h.origin == ORIGIN)
+    def row(
+        self,
+        header: Header,
+        finding: Finding,
+        parent_id: SessionId | None = None,
+        depth: int | None = None,
+    ) -> SubagentRow | None:
+        """Make a subagent's row; one that is still being created has none."""
+        id = header.id  # noqa: A001 - what it is
+        if finding is None:
+            return None
+        if isinstance(finding, str):
+            return DiagnosticRow(id=id, reason=finding, parent_id=parent_id, depth=depth)
+        return ChildRow(
+            id=id,
+            activity="running" if id in self.live else "inactive",
+            has_children=id in self.parents,
+            mode=finding.mode,
+            label=None if finding.label is msgspec.UNSET else finding.label,
+            parent_id=parent_id,
+            depth=depth,
+        )
 
 
-@attrs.frozen
-class Place:
-    """A subagent to make a row for, and where it is in a tree if one was asked for."""
+class Place(NamedTuple):
+    """A session in a tree: its direct parent, and how many sessions down it is."""
 
     header: Header
-    parent_id: SessionId | None = None
-    depth: int | None = None
+    parent_id: SessionId
+    depth: int
 
 
 @attrs.frozen
@@ -67,83 +96,81 @@ class Listing:
 
     async def children(self, parent_id: SessionId, cancel: CancelToken | None) -> list[SubagentRow]:
         """List direct children; see `Subagents.list_children`."""
-        headers = await self._enumerate(cancel)
-        corpus = self._pair(headers)
-        places = [Place(header) for header in corpus.headers if _is_child(header, parent_id)]
-        return await self._rows(corpus, places, Ladder(self.scope, cancel))
+        corpus = self._pair(await self._enumerate(cancel))
+        below = [
+            header
+            for header in corpus.headers
+            if header.origin == ORIGIN and header.parent_session == parent_id
+        ]
+        found = await self._find(corpus, below, cancel)
+        return [row for h in below if (row := corpus.row(h, found[h.id])) is not None]
 
     async def descendants(
         self, root_id: SessionId, cancel: CancelToken | None
     ) -> list[SubagentRow]:
         """List the tree below a session, parents first; see `Subagents.list_descendants`."""
-        headers = await self._enumerate(cancel)
-        corpus = self._pair(headers)
+        return [row for _, row in await self.tree(root_id, cancel)]
+
+    async def tree(
+        self, root_id: SessionId, cancel: CancelToken | None = None
+    ) -> list[tuple[Header, SubagentRow]]:
+        """List the tree below a session, each row beside the header it was made of."""
+        corpus = self._pair(await self._enumerate(cancel))
         places = [place for place in _walk(corpus, root_id) if place.header.origin == ORIGIN]
-        return await self._rows(corpus, places, Ladder(self.scope, cancel))
+        found = await self._find(corpus, [place.header for place in places], cancel)
+        return [
+            (header, row)
+            for header, parent_id, depth in places
+            if (row := corpus.row(header, found[header.id], parent_id, depth)) is not None
+        ]
 
     async def _enumerate(self, cancel: CancelToken | None) -> dict[SessionId, Header | None]:
         """Read the corpus once, everything it needs having been looked for first."""
-        ladder = Ladder(self.scope, cancel)
         if self.scope.find(projections) is None:
             raise SubagentProjectionsUnavailable
         if self.scope.find(session_store) is None:
             raise SubagentSessionStoreUnavailable
-        ladder.check()
+        raise_if_cancelled(cancel)
         query = self.scope.find(session_query)
         if query is None:
             raise SubagentQueryUnavailable
         try:
             records = await query.list_sessions(cancel=cancel)
         except Exception:
-            ladder.check()
+            raise_if_cancelled(cancel)
             raise
-        ladder.check()
+        raise_if_cancelled(cancel)
         return {record.id: record.header for record in records}
 
     def _pair(self, headers: Mapping[SessionId, Header | None]) -> Corpus:
         """Pair each id with a live session; its header wins whole."""
         store = self.scope.find(session_store)
         paired: list[Header] = []
-        live: set[SessionId] = set()
+        live: dict[SessionId, Any] = {}
         for id, stored in headers.items():  # noqa: A001 - what it is
-            session = store.get(id) if store is not None else None
-            if session is not None:
-                live.add(id)
-            header = stored if session is None else session.header
+            header = stored
+            if store is not None and (session := store.get(id)) is not None:
+                live[id] = session
+                header = session.header
             if header is not None:
                 paired.append(header)
-        return Corpus(tuple(sorted(paired, key=_order)), frozenset(live))
+        return Corpus.of(paired, live)
 
-    async def _rows(
-        self, corpus: Corpus, places: Iterable[Place], ladder: Ladder
-    ) -> list[SubagentRow]:
-        """Take each identity and make the rows, in the order of the places.
+    async def _find(
+        self, corpus: Corpus, headers: Sequence[Header], cancel: CancelToken | None
+    ) -> Mapping[SessionId, Finding]:
+        """Take each identity.
 
         Live ones are taken before anything is awaited: `activity` is what the pairing saw.
         """
-        places = tuple(places)
-        found: dict[SessionId, Finding] = {}
-        for place in places:
-            if place.header.id in corpus.live:
-                found[place.header.id] = ladder.live(place.header.id)
-        cold = [place.header for place in places if place.header.id not in corpus.live]
+        ladder = Ladder(self.scope, cancel)
+        live = corpus.live
+        found = {h.id: ladder.live(live[h.id]) for h in headers if h.id in live}
+        cold = [header for header in headers if header.id not in live]
         findings = await work_through(cold, ladder.cold, limit=COLD_READS)
         found.update(zip((header.id for header in cold), findings, strict=True))
-        ladder.check()
-        parents = corpus.parents()
-        return [
-            row
-            for place in places
-            if (row := _row(place, found[place.header.id], corpus.live, parents))
-        ]
-
-
-def _order(header: Header) -> tuple[int, SessionId]:
-    return header.created_at, header.id
-
-
-def _is_child(header: Header, parent_id: SessionId) -> bool:
-    return header.origin == ORIGIN and header.parent_session == parent_id
+        raise_if_cancelled(cancel)
+        return found
 
 
 def _walk(corpus: Corpus, root_id: SessionId) -> Iterator[Place]:
@@ -153,31 +180,9 @@ def _walk(corpus: Corpus, root_id: SessionId) -> Iterator[Place]:
     waiting = [Place(child, root_id, 1) for child in reversed(below.get(root_id, ()))]
     while waiting:
         place = waiting.pop()
-        id, depth = place.header.id, place.depth or 0  # noqa: A001 - what it is
+        id = place.header.id  # noqa: A001 - what it is
         if id in visited:
             continue
         visited.add(id)
         yield place
-        waiting += [Place(child, id, depth + 1) for child in reversed(below.get(id, ()))]
-
-
-def _row(
-    place: Place,
-    finding: Finding,
-    live: frozenset[SessionId],
-    parents: frozenset[SessionId | None],
-) -> SubagentRow | None:
-    id = place.header.id  # noqa: A001 - what it is
-    if finding is None:
-        return None
-    if not isinstance(finding, IdentityView):
-        return DiagnosticRow(id=id, reason=finding, parent_id=place.parent_id, depth=place.depth)
-    return ChildRow(
-        id=id,
-        activity="running" if id in live else "inactive",
-        has_children=id in parents,
-        mode=finding.mode,
-        label=None if finding.label is msgspec.UNSET else finding.label,
-        parent_id=place.parent_id,
-        depth=place.depth,
-    )
+        waiting += [Place(child, id, place.depth + 1) for child in reversed(below.get(id, ()))]

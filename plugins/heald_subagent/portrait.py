@@ -10,7 +10,7 @@ import msgspec
 
 from heald import Scope
 from heald_projection import ProjectionFaulted
-from heald_query import SessionFilter, session_query
+from heald_query import session_query
 from heald_session import Header, SessionId
 from heald_subagent.errors import SessionNotSubagent
 from heald_subagent.identity import KEY, Identity, identity_from
@@ -71,23 +71,15 @@ async def portrait_of(scope: Scope, id: SessionId) -> Portrait:  # noqa: A002 - 
     can take: that is a subagent without an identity.
     """
     query = scope.require(session_query)
-    async with query.observe_session(id) as seen:
-        header = seen.header
-        activity: Activity = "running" if seen.source == "live" else "inactive"
-    if header.origin != ORIGIN:
-        raise SessionNotSubagent(id)
-    where = SessionFilter(parent_session=header.parent_session)
-    cost = (await costs_of(scope, where)).get(id, Cost())
-    identity = await _identity(scope, id)
-    return Portrait(header=header, activity=activity, identity=identity, cost=cost)
-
-
-async def _identity(scope: Scope, id: SessionId) -> Identity | None:  # noqa: A002 - what it is
-    query = scope.require(session_query)
     try:
         async with query.observe_session(id, [KEY]) as seen:
-            identity = identity_from(seen.state(KEY))
-            own = identity is not None and identity.seq >= seen.inherited_event_count
-    except ProjectionFaulted:
-        return None
-    return identity if own else None
+            header, source = seen.header, seen.source
+            identity = identity_from(seen.state(KEY), seen.inherited_event_count)
+    except ProjectionFaulted:  # which leaves the header to be read by itself
+        async with query.observe_session(id) as seen:
+            header, source, identity = seen.header, seen.source, None
+    if header.origin != ORIGIN:
+        raise SessionNotSubagent(id)
+    activity: Activity = "running" if source == "live" else "inactive"
+    cost = (await costs_of(scope, [header])).get(id, Cost())
+    return Portrait(header=header, activity=activity, identity=identity, cost=cost)

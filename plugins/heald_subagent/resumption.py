@@ -71,10 +71,9 @@ async def _read(parent: Agent, id: SessionId) -> Stored:  # noqa: A002 - what it
     try:
         async with query.observe_session(id, [KEY, _PRESET]) as seen:
             authorize(parent, seen.header)
-            identity = identity_from(seen.state(KEY))
-            own = identity is not None and identity.seq >= seen.inherited_event_count
+            identity = identity_from(seen.state(KEY), seen.inherited_event_count)
             preset = seen.projections.values.get(_PRESET)
-            return Stored(seen.header, _continuable(id, identity if own else None), preset)
+            return Stored(seen.header, _continuable(id, identity), preset)
     except (ProjectionFaulted, ValidationError, KeyError) as error:
         raise SubagentNotContinuable(id, "its descriptor cannot be read") from error
 

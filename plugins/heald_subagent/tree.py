@@ -9,9 +9,9 @@ import attrs
 import msgspec
 
 from heald import Scope
-from heald_query import SessionFilter, session_query
-from heald_session import SessionId
-from heald_subagent.hookspecs import subagents
+from heald_query import session_query
+from heald_session import Header, SessionId
+from heald_subagent.listing import Listing
 from heald_subagent.rows import Activity, ChildRow, SubagentRow
 
 KEYS = ("subagentTiming", "tokenUsage")
@@ -75,14 +75,15 @@ class Agents:
 
 async def agents_below(scope: Scope, root: SessionId) -> Agents:
     """List the agents below a session, and take what they took from cells and checkpoints."""
-    rows = await scope.require(subagents).list_descendants(root)
-    return Agents(rows, await costs_of(scope, SessionFilter(subagents=True)))
+    listed = await Listing(scope).tree(root)
+    costs = await costs_of(scope, [header for header, _ in listed])
+    return Agents([row for _, row in listed], costs)
 
 
-async def costs_of(scope: Scope, where: SessionFilter) -> Mapping[SessionId, Cost]:
+async def costs_of(scope: Scope, headers: Iterable[Header]) -> Mapping[SessionId, Cost]:
     """Return what sessions took as far as cells and checkpoints tell, reading no log."""
-    records = await scope.require(session_query).list_sessions(where, keys=KEYS)
-    return {r.id: Cost.of(r.projections.values) for r in records if r.projections is not None}
+    known = await scope.require(session_query).known_values(headers, KEYS)
+    return {id_: Cost.of(snapshot.values) for id_, snapshot in known.items()}
 
 
 def line_of(row: SubagentRow, cost: Cost) -> str:

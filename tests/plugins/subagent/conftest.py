@@ -61,6 +61,7 @@ class Spies:
     in_flight: int = 0
     most_in_flight: int = 0
     listings: int = 0
+    valued: list[list[str]] = attrs.field(factory=list)
     cached: list[str] = attrs.field(factory=list)
     cached_keys: list[Any] = attrs.field(factory=list)
     snapshots: list[str] = attrs.field(factory=list)
@@ -106,6 +107,17 @@ class SpiedQuery:
         if self._spies.after_listing is not None:
             await self._spies.after_listing()
         return found
+
+    async def known_values(
+        self,
+        headers: Iterable[Header],
+        keys: Collection[str],
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Mapping[SessionId, Snapshot]:
+        headers = list(headers)
+        self._spies.valued.append([header.id for header in headers])
+        return await self._inner.known_values(headers, keys, cancel=cancel)
 
     @asynccontextmanager
     async def observe_session(

@@ -53,7 +53,8 @@ def view(state: Any) -> Any:
 def test_a_descriptor_folds_to_the_whole_of_itself_and_its_seq(data: dict[str, Any]) -> None:
     state = fold(event(data, 7))
     assert state == {"identity": data | {"seq": 7}}
-    assert msgspec.to_builtins(identity_from(state)) == data | {"seq": 7}
+    assert msgspec.to_builtins(identity_from(state, LogOffset(7))) == data | {"seq": 7}
+    assert identity_from(state, LogOffset(8)) is None
 
 
 def test_the_view_is_mode_label_and_seq_and_nothing_else() -> None:
