@@ -16,9 +16,9 @@ nox.options.reuse_venv = "yes"
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 EXAMPLE = Path("examples/heald-wordcount")
-BESIDE_THE_TESTS = ["README.md", "benchmarks", "docs", "examples", "pyproject.toml", "tests"]
-"""What the tests may read of the checkout; they get the packages from the wheel alone."""
 PYTEST = ["pytest", "--numprocesses=auto", "--dist=worksteal"]
+KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Many tests run `heald` in a process of its own; each would compile all that it imports again."""
 
 
 def runs(python: str) -> bool:
@@ -38,12 +38,22 @@ def groups(*names: str) -> list[str]:
     return [*nox.project.dependency_groups(PROJECT, *names)]
 
 
-def copy(names: list[str], source: Path, target: Path) -> None:
-    """Copy files and folders by name from one folder into another."""
-    target.mkdir(exist_ok=True)
-    for name in names:
-        copied = shutil.copytree if (source / name).is_dir() else shutil.copy
-        copied(source / name, target / name)
+def wheel(session: nox.Session, project: str) -> str:
+    """Name the wheel that the session `build` made of a project, `ours` or `theirs`."""
+    (found,) = (session.cache_dir / "dist" / project).glob("*.whl")
+    return str(found.resolve())
+
+
+def install_wheels(session: nox.Session, *projects: str) -> None:
+    """Install what was built just now, and make sure that it is what will be tested."""
+    wheels = [wheel(session, project) for project in projects]
+    session.install(*wheels, *groups("test"))
+    # An environment that is used again has the last wheel, whose version is the same.
+    session.install("--force-reinstall", "--no-deps", *wheels)
+    where = "import heald; print(heald.__file__)"
+    found = session.run("python", "-I", "-c", where, silent=True)
+    if "site-packages" not in str(found):
+        session.error(f"this would test {found} instead of the wheel")
 
 
 @nox.session
@@ -73,45 +83,48 @@ def docs(session: nox.Session) -> None:
     session.run(*build, "-b", "doctest", "docs", str(out / "doctest"))
 
 
-@nox.session(python=FOUND or False)
+@nox.session(default=False)
+def build(session: nox.Session) -> None:
+    """Build what we release and what a stranger would, and look into our wheel."""
+    session.install(*groups("release"))
+    dist = session.cache_dir / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    for project, folder in ((Path(), "ours"), (EXAMPLE, "theirs")):
+        session.run("python", "-m", "build", "--outdir", dist / folder, project, silent=True)
+    session.run("check-wheel-contents", wheel(session, "ours"))
+
+
+@nox.session(python=FOUND or False, requires=["build"])
 def tests(session: nox.Session) -> None:
-    """Run the tests against an editable install, on each Python that this machine has."""
+    """Run the tests against the wheel, on each Python that this machine has."""
     if not FOUND:
         session.error(f"none of Python {', '.join(SUPPORTED)} runs here")
-    session.install("-e", ".", *groups("test"))
-    session.run(*PYTEST, *session.posargs)
+    install_wheels(session, "ours")
+    session.run(*PYTEST, *session.posargs, env=KEEP_BYTECODE)
 
 
-@nox.session(reuse_venv=False)
+@nox.session(reuse_venv=False, requires=["build"])
 def package(session: nox.Session) -> None:
-    """Build the wheel and test it, and a stranger's plugin, away from the checkout."""
+    """Use our wheel and a stranger's in a fresh environment, away from the checkout."""
     with TemporaryDirectory(prefix="heald-package-") as folder:
         away = Path(folder).resolve()
-        session.install(*groups("release"))
-        for project, dist in ((Path(), away / "ours"), (EXAMPLE, away / "theirs")):
-            session.run("python", "-m", "build", "--outdir", dist, project, silent=True)
-        (ours,) = away.glob("ours/*.whl")
-        (theirs,) = away.glob("theirs/*.whl")
-        session.run("check-wheel-contents", ours)
-        session.install(str(ours), str(theirs), *groups("test"))
-
-        copy(BESIDE_THE_TESTS, Path(), away)
-        copy(["pyproject.toml", "tests"], EXAMPLE, away / "stranger")
-        with session.chdir(away):
-            where = "import heald; print(heald.__file__)"
-            found = session.run("python", "-I", "-c", where, silent=True)
-            if "site-packages" not in str(found):
-                session.error(f"this would test {found} instead of the wheel")
-            session.run(*PYTEST, *session.posargs)
-        with session.chdir(away / "stranger"):
-            session.run("pytest")
+        for project, name in ((Path(), "ours"), (EXAMPLE, "theirs")):
+            shutil.copytree(project / "tests", away / name / "tests")
+            shutil.copy(project / "pyproject.toml", away / name)
+        session.install(wheel(session, "ours"))
+        with session.chdir(away):  # before what the tests need can stand in for what we forgot
+            session.run("heald", "demo", env={"HEALD_HOME": str(away / "home")}, silent=True)
+        install_wheels(session, "ours", "theirs")
+        for name, tests in (("ours", ["tests/test_packaging_facts.py"]), ("theirs", [])):
+            with session.chdir(away / name):
+                session.run("pytest", *tests, env=KEEP_BYTECODE)
 
 
 @nox.session(default=False)
 def crash(session: nox.Session) -> None:
     """Kill, cut, flip and fill the disk as often as we promise, on one Python."""
     session.install("-e", ".", *groups("test"))
-    session.run(*PYTEST, "-m", "crash", "--timeout=3600", *session.posargs)
+    session.run(*PYTEST, "-m", "crash", "--timeout=3600", *session.posargs, env=KEEP_BYTECODE)
 
 
 @nox.session(default=False)
@@ -128,4 +141,4 @@ def benchmarks(session: nox.Session) -> None:
 def minimums(session: nox.Session) -> None:
     """Run the tests with the oldest versions we say we support."""
     session.install("-e", ".", *groups("test"), "--resolution=lowest-direct")
-    session.run(*PYTEST, *session.posargs)
+    session.run(*PYTEST, *session.posargs, env=KEEP_BYTECODE)

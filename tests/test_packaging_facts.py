@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -96,6 +97,30 @@ def test_a_vocabulary_loads_no_implementation_and_nothing_heavy() -> None:
     program = f"import sys, {packages}; print(*sys.modules.keys() & {set(names)!r})"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert ran.stdout.decode().split() == []
+
+
+def test_a_host_loads_nothing_that_only_some_rows_need(tmp_path: Path) -> None:
+    names = [
+        "heald_persistence_memory.memory",
+        "heald_tools_files.toolbox",
+        "heald_tools_shell.agent_shell",
+        "openai",
+        "pathspec",
+        "platformdirs",
+        "rich",
+        "tomlkit",
+    ]
+    program = f"""
+import sys
+from heald.cli import main
+try:
+    main(["sessions", "list"])
+finally:
+    print(*sys.modules.keys() & {set(names)!r}, file=sys.stderr)
+"""
+    env = os.environ | {"HEALD_HOME": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, env=env)
+    assert ran.stderr.decode().split() == []
 
 
 def test_every_requirement_has_a_floor() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import re
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -145,8 +146,10 @@ class Discovery:
     def _by_group(self) -> dict[str, list[Found]]:
         found: dict[str, list[Found]] = {}
         names = set()
-        where = {} if self.path is None else {"path": self.path}
-        for distribution in importlib_metadata.distributions(**where):
+        # What is not there would be taken for a zip file; Python names one that seldom is there.
+        every = sys.path if self.path is None else self.path
+        path = [place for place in every if Path(place).exists()]
+        for distribution in importlib_metadata.distributions(path=path):
             try:
                 brought = _read(distribution)
             except Exception as error:  # noqa: BLE001 - one broken install must not hide the rest
@@ -166,6 +169,8 @@ class Discovery:
 
 def _read(distribution: Any) -> list[tuple[str, Found]]:  # importlib-metadata renamed the type
     """Return what a distribution brings, each with the name of its group."""
+    if _GROUPS not in (distribution.read_text("entry_points.txt") or ""):
+        return []  # nearly every one; parsing them all is most of what reading would cost
     entries = [e for e in distribution.entry_points if e.group.startswith(_GROUPS)]
     if not entries:
         return []

@@ -27,16 +27,20 @@ def home_directory(env: Mapping[str, str] = os.environ) -> Path:
 
     Raises `HomeInvalid` if there is no telling.
     """
-    import platformdirs  # noqa: PLC0415 - of no use to whoever names the directory
-
     named = env.get(HOME_VARIABLE)
     try:
-        home = Path(named).expanduser() if named else platformdirs.user_data_path("heald")
+        home = Path(named).expanduser() if named else _usual_home()
     except RuntimeError as error:
         raise HomeInvalid(named or "the home directory", f"is unknown ({error})") from error
     if not named and not home.is_absolute():  # a user without an entry and without HOME
         raise HomeInvalid(str(home), "is no absolute path")
     return home.absolute()
+
+
+def _usual_home() -> Path:
+    import platformdirs  # noqa: PLC0415 - of no use to whoever names the directory
+
+    return platformdirs.user_data_path("heald")
 
 
 def usable_home(home: Path) -> Path:

@@ -23,10 +23,14 @@ class Registry(pluggy.PluginManager):
 
     def add(self, row: MountedRow) -> None:
         """Register a row under its id, and the specifications it is the first to implement."""
-        for item in row.planned.shape.implementations:
-            if not hasattr(self.hook, item.spec.hook_name) and not isinstance(item.spec, Declare):
-                function = staticmethod(item.spec.pluggy_function)
-                self.add_hookspecs(type("Specs", (), {item.spec.hook_name: function}))
+        specs = (item.spec for item in row.planned.shape.implementations)
+        functions = {
+            spec.hook_name: staticmethod(spec.pluggy_function)
+            for spec in specs
+            if not hasattr(self.hook, spec.hook_name) and not isinstance(spec, Declare)
+        }
+        if functions:  # all at once: pluggy looks at everything that a class has
+            self.add_hookspecs(type("Specs", (), functions))
         self.register(row.plugin, row.id)
 
     def remove(self, row: MountedRow) -> None:

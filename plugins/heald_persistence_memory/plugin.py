@@ -6,7 +6,6 @@ import attrs
 
 from heald import Plugin, RowContext, implements
 from heald_persistence import SessionPersistence, session_deleted, session_persistence
-from heald_persistence_memory.memory import MemoryPersistence
 
 
 @attrs.frozen
@@ -25,6 +24,9 @@ class MemoryPersistencePlugin(Plugin[MemoryPersistenceConfig]):
 
     def __init__(self, context: RowContext[MemoryPersistenceConfig]) -> None:
         super().__init__(context)
+        # Every host imports this module, and few keep logs in memory.
+        from heald_persistence_memory.memory import MemoryPersistence  # noqa: PLC0415
+
         name = self.config.name
         kept = MemoryPersistence() if name is None else MemoryPersistence.named(name)
         told = context.scope.host.scope

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
-from pathspec import GitIgnoreSpec
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 FILE = ".gitignore"
 _MOST_BYTES = 1_000_000
@@ -71,6 +74,8 @@ def _is_work_tree(place: Path) -> bool:
 
 
 def _spec(text: str) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - many trees have no such file
+
     kept = []
     for line in text.split("\n"):
         pattern = line.removesuffix("\r")

@@ -7,14 +7,16 @@ import shutil
 import unicodedata
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import msgspec
 
 from heald import Plugin, RowContext, implements
 from heald_agent import Agent, AnyTool, StateKey, Tool, ToolContext, ToolError, tools
-from heald_tools_shell.agent_shell import AgentShell
+
+if TYPE_CHECKING:
+    from heald_tools_shell.agent_shell import AgentShell
 
 
 def _positive(_: object, _field: Any, value: float) -> None:
@@ -71,6 +73,8 @@ class ShellToolPlugin(Plugin[ShellConfig]):
         ]
 
     def _make(self, agent: Agent, stack: AsyncExitStack) -> AgentShell:
+        from heald_tools_shell.agent_shell import AgentShell  # noqa: PLC0415 - not in every host
+
         shell = AgentShell(self._program, self.config.max_output)
         stack.push_async_callback(shell.close)
         return shell

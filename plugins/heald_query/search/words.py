@@ -6,6 +6,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 _APART = (
     (0x0E01, 0x0E4E),  # Thai
@@ -40,7 +41,7 @@ _MIXED = re.compile(r"(?<![A-Za-z0-9])(?>[A-Z]?[a-z]++|[A-Z]++|[0-9]++)[A-Za-z0-
 """A word of more than one part, when it is in ASCII."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _WORD = re.compile(r"[^\W_]{2,}")
-_MARKED = re.compile("[\u0080-\u2e7f\ua4d0-\U0000ffff]")
+_MARKED = "[\u0080-\u2e7f\ua4d0-\U0000ffff]"
 """What may have a mark, or change its length with its case; ideographs and pictures do not."""
 
 
@@ -66,6 +67,11 @@ class _Kinds(dict[int, str]):
     def __missing__(self, code: int) -> str:
         self[code] = found = _kind(chr(code))
         return found
+
+
+@cache
+def _marked() -> re.Pattern[str]:
+    return re.compile(_MARKED)  # so wide a set takes milliseconds, which few runs have to wait for
 
 
 def _spaced(code: int) -> str:
@@ -143,7 +149,7 @@ def split(word: str) -> list[str]:
 
 def fold(text: str) -> str:
     """Return a text of the same length in which letters that the index takes for one are one."""
-    return text.translate(_FOLDED) if _MARKED.search(text) else text.lower()
+    return text.translate(_FOLDED) if _marked().search(text) else text.lower()
 
 
 def is_edge(text: str, at: int) -> bool:

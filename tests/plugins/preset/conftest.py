@@ -72,8 +72,12 @@ async def break_frail():
 class FrailPlugin(WordPlugin):
     async def start(self):
         group = await self.stack.enter_async_context(asyncio.TaskGroup())
-        group.create_task(self.break_(), name="frail")
+        self.breaking = group.create_task(self.break_(), name="frail")
         await super().start()
+
+    async def stop(self):
+        self.breaking.cancel()  # else the group would wait for it until the row's deadline
+        await super().stop()
 
     async def break_(self):
         await broken.wait()
