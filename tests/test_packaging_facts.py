@@ -109,6 +109,8 @@ def test_a_host_loads_nothing_that_only_some_rows_need(tmp_path: Path) -> None:
         "platformdirs",
         "rich",
         "tomlkit",
+        "watchfiles",
+        "yaml",
     ]
     program = f"""
 import sys

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from heald_skills.contracts import Skill, SkillRoot
-from heald_skills.front_matter import parsed
 from heald_skills.problems import SkillProblem
 
 FILE = "SKILL.md"
@@ -29,6 +28,8 @@ def is_name(name: str) -> bool:
 
 def read_skill(root: SkillRoot, name: str) -> Skill | None:
     """Return what a directory of a root is as a skill, or None if it has no SKILL.md."""
+    from heald_skills.front_matter import parsed  # noqa: PLC0415 - where there are no skills, no YAML
+
     directory = root.path / name
     try:
         with _opened(directory / FILE) as file:

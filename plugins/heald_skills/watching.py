@@ -8,11 +8,14 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
-from watchfiles import Change, awatch
 
 from heald_skills.skill_file import FILE
+
+if TYPE_CHECKING:
+    from watchfiles import Change
 
 _SETTLED_MS = 1_000
 """How long nothing may have happened before what was looked at since counts as watched."""
@@ -102,6 +105,8 @@ class Watch:
             self.mark = None
 
     async def _until_something_changes(self) -> None:
+        from watchfiles import awatch  # noqa: PLC0415 - most commands have no skills to watch
+
         changes = awatch(
             *self._watched,
             watch_filter=self._matters,

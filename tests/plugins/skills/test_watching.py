@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import watchfiles
 
 from heald_skills import watching
 
@@ -158,7 +159,7 @@ async def test_where_watching_is_impossible_files_are_looked_at_each_turn_and_it
     def exhausted(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "OS file watch limit reached")
 
-    monkeypatch.setattr(watching, "awatch", exhausted)
+    monkeypatch.setattr(watchfiles, "awatch", exhausted)
     with caplog.at_level(logging.WARNING, logger="heald_skills"):
         async with open_library() as library:
             library.write(library.project, "fold")
