@@ -104,7 +104,7 @@ async def host_at(
         yield host
 
 
-async def template(host: Host, name: str, events: int, *, seeded: bool) -> SessionId:
+async def template(host: Host, name: str, events: int, *, seeded: bool, seed: int = 0) -> SessionId:
     """Store one child with so many events, its descriptor the first of its own."""
     store = host.scope.require(session_store)
     first = [NewEvent(DESCRIPTOR, IDENTITY)]
@@ -134,7 +134,7 @@ async def template(host: Host, name: str, events: int, *, seeded: bool) -> Sessi
             delegation_depth=1,
             first=first,
         )
-    chance = random.Random(events)  # noqa: S311 - it only has to vary
+    chance = random.Random(seed)  # noqa: S311 - it only has to vary
     while child.end < events:
         kind, data = turn_event(child.end, chance)
         child.append(kind, data)
@@ -145,9 +145,13 @@ async def template(host: Host, name: str, events: int, *, seeded: bool) -> Sessi
 
 
 def turn_event(number: int, chance: random.Random) -> tuple[str, dict[str, Any]]:
-    """Make an event of a transcript in which an agent reads, runs tools and answers."""
+    """Make an event of a transcript in which an agent reads, runs tools and answers.
+
+    On average it has about 1,100 bytes, as the events of real transcripts have.
+    """
     turn, place = divmod(number, 8)
     text = " ".join(chance.choices(WORDS, k=60))
+    read = " ".join(chance.choices(WORDS, k=920))
     call = {"id": str(number), "name": "read", "arguments": {"path": text[:40]}}
     made: tuple[tuple[str, dict[str, Any]], ...] = (
         ("turn/start", {"turn": turn + 1}),
@@ -155,7 +159,7 @@ def turn_event(number: int, chance: random.Random) -> tuple[str, dict[str, Any]]
         ("step/start", {"turn": turn + 1, "step": 1, "model": "scripted:demo"}),
         ("assistant/message", {"text": text, "finish": "tool_calls", "tool_calls": [call]}),
         ("tool/start", {"call_id": str(number), "name": "read"}),
-        ("tool/result", {"call_id": str(number), "name": "read", "text": text + text}),
+        ("tool/result", {"call_id": str(number), "name": "read", "text": read}),
         ("step/end", {"turn": turn + 1, "step": 1}),
         ("turn/end", {"turn": turn + 1, "outcome": "completed"}),
     )
@@ -182,11 +186,17 @@ def clone(sessions: Path, source: SessionId, count: int) -> list[SessionId]:
     return made
 
 
-async def corpus(place: Path, count: int, events: int, *, seeded: bool) -> list[SessionId]:
-    """Store so many children of one parent."""
+async def corpus(
+    place: Path, count: int, events: int, *, seeded: bool, kinds: int = 1
+) -> list[SessionId]:
+    """Store so many children of one parent, of so many kinds that differ in their tails."""
     async with host_at(place, Meter(), cache=False) as host:
-        source = await template(host, "child", events, seeded=seeded)
-    return clone(place / "sessions", source, count)
+        sources = [
+            await template(host, f"child{kind}", events + 37 * kind, seeded=seeded, seed=kind)
+            for kind in range(kinds)
+        ]
+    made = [clone(place / "sessions", source, count // kinds) for source in sources]
+    return [name for each in zip(*made, strict=True) for name in each]
 
 
 async def listed(host: Host, count: int) -> Sequence[SubagentRow]:
@@ -303,7 +313,7 @@ async def beside_whole_logs(place: Path) -> AsyncIterator[Measurement]:
     log that is read whole for one unit alone takes less; that is told beside it.
     """
     count, whole = 1_000, 20
-    names = await corpus(place, count, 10_000, seeded=True)
+    names = await corpus(place, count, 10_000, seeded=True, kinds=5)
     async with host_at(place, Meter(), cache=False) as host:
         ours = float("inf")
         for _ in range(5):

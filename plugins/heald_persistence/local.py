@@ -28,7 +28,7 @@ from heald_persistence.sieve import error_of
 from heald_persistence.sweeping import Sweeper
 from heald_persistence.tail import Tail
 from heald_persistence.trash import Trash, Trashed
-from heald_persistence.waiting import keeping, patiently
+from heald_persistence.waiting import Together, in_a_thread, keeping, patiently
 from heald_persistence.writer import LocalWriter, Opened
 from heald_session import Header, LogOffset, SessionId, SessionIdTaken, SessionNotFound
 
@@ -52,6 +52,7 @@ class LocalPersistence:
     )
     _held: set[str] = attrs.field(init=False, factory=set)
     """The directories that writers of this process have, or will have with the first flush."""
+    _together: Together = attrs.field(init=False, factory=Together)
     _sweeper: Sweeper = attrs.field(
         init=False, default=attrs.Factory(lambda self: Sweeper(self.root), takes_self=True)
     )
@@ -77,7 +78,8 @@ class LocalPersistence:
         cancel: CancelToken | None = None,
     ) -> StoredLog:
         raise_if_cancelled(cancel)
-        return await keeping(lambda: self._read_ahead(id, ahead), LocalLog.close)
+        opening = self._together.do(lambda: self._read_ahead(id, ahead))
+        return await keeping(opening, LocalLog.close)
 
     async def create(self, header: Header, cut: LogOffset) -> LogWriter:
         with self._claimed(header) as place:
@@ -87,12 +89,16 @@ class LocalPersistence:
         if cut == 0:
             return await self.create(header, cut)
         with self._claimed(header) as place:
-            inheritance = await keeping(lambda: self._inherit(source, cut), Inheritance.close)
+            inheritance = await keeping(
+                in_a_thread(lambda: self._inherit(source, cut)), Inheritance.close
+            )
             return self._unborn(header, cut, place, source, inheritance)
 
     async def open(self, id: SessionId) -> LogWriter:  # noqa: A002
         place = self._place(id)
-        opened = await patiently(id, lambda: keeping(lambda: self._open(id, place), Opened.close))
+        opened = await patiently(
+            id, lambda: keeping(in_a_thread(lambda: self._open(id, place)), Opened.close)
+        )
         return self._writer(id, place, opened=opened)
 
     async def verify(

@@ -24,7 +24,7 @@ from heald_persistence.sealed import Sealed
 from heald_persistence.sieve import Part, concerns, error_of
 from heald_persistence.source import Counts, Source
 from heald_persistence.unsealed import Unsealed, header_damage
-from heald_persistence.waiting import in_a_thread
+from heald_persistence.waiting import in_a_thread, keeping
 from heald_session import Event, Header, LogOffset
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ class LocalLog:
             finally:
                 self._used.release()
         else:
-            await in_a_thread(self.close)
+            await keeping(in_a_thread(self.close), lambda _: None)
 
     def close(self) -> None:
         """Let the files go, once no thread is reading them."""

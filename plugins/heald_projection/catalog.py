@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
@@ -50,26 +50,24 @@ class Catalog:
         self._revision = -1
         """The host's, when the vocabulary was last looked at."""
         self._made_from: tuple[Vocabulary[Unit], Vocabulary[EventType]] | None = None
-        self._known: Mapping[str, KnownUnit] = {}
+        self._known: dict[str, KnownUnit] = {}
 
     def find(self, key: str) -> KnownUnit | None:
         """Return the unit of a key, or None; raises `VocabularyConflict` if two claim it."""
-        known = self.units.get(key)
+        known = self._current().get(key)
         if known is None:
             self._host.vocabulary(units).get(key)
         return known
 
     def knows(self, known: KnownUnit) -> bool:
         """Say whether a unit is still what its key stands for."""
-        current = self.units.get(known.unit.key)
+        current = self._current().get(known.unit.key)
         return current is not None and current.same_as(known)
 
     def __iter__(self) -> Iterator[KnownUnit]:
-        return iter(self.units.values())
+        return iter(self._current().values())
 
-    @property
-    def units(self) -> Mapping[str, KnownUnit]:
-        """The units by key; another mapping once any of them has changed."""
+    def _current(self) -> dict[str, KnownUnit]:
         if self._host.revision == self._revision:
             return self._known
         self._revision = self._host.revision

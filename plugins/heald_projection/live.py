@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -22,7 +22,8 @@ _logger = logging.getLogger("heald_projection")
 class Shown:
     """A snapshot, and what was asked for: it is the answer again until another event comes."""
 
-    units: Mapping[str, KnownUnit]
+    revision: int
+    """The host's: with another one there may be other units."""
     keys: tuple[str, ...]
     snapshot: Snapshot
 

@@ -25,6 +25,7 @@ class Registry:
     """Keeps the cells of sessions for as long as the sessions themselves are kept."""
 
     def __init__(self, host: Host) -> None:
+        self._host = host
         self._catalog = Catalog(host)
         self._live: dict[int, LiveCells] = {}
         """By the `id` of a session, for every event looks here; an entry goes with its session."""
@@ -65,12 +66,12 @@ class Registry:
             shown is not None
             and shown.snapshot.as_of_seq == cells.last
             and shown.keys == asked
-            and shown.units is self._catalog.units
+            and shown.revision == self._host.revision
         ):
             return shown.snapshot
         found = [cell for key in asked if (cell := self._select(cells, key)) is not None]
         snapshot = Snapshot(cells.last, views_of(found, cells.last))
-        cells.shown = Shown(self._catalog.units, asked, snapshot)
+        cells.shown = Shown(self._host.revision, asked, snapshot)
         return snapshot
 
     def state(self, session: Session, key: str) -> Any:

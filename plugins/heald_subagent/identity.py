@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -36,10 +37,10 @@ class ContinuableView(
 IdentityView = OneShotView | ContinuableView
 
 
-class _Viewed(msgspec.Struct):
-    """A view where it is looked for: the types of a field are looked up only once."""
-
-    view: IdentityView | None
+_VIEWS: Mapping[Mode, type[IdentityView]] = {
+    "one-shot": OneShotView,
+    "continuable": ContinuableView,
+}
 
 
 class OneShotIdentity(OneShot, frozen=True, kw_only=True, omit_defaults=True, tag="one-shot"):
@@ -97,13 +98,18 @@ IDENTITY = Unit(
 def own_view(value: Any, cut: LogOffset) -> IdentityView | None:
     """Take a view that is the child's own: what it inherited says nothing of it.
 
-    Raises `msgspec.ValidationError` if it is none.
+    Raises `TypeError`, `KeyError` or `msgspec.ValidationError` if it is none.
     """
-    view = msgspec.convert({"view": value}, _Viewed).view
-    return view if view is not None and view.seq >= cut else None
+    if value is None:
+        return None
+    view = msgspec.convert(value, _VIEWS[value["mode"]])  # a union would take ten times as long
+    return view if view.seq >= cut else None
 
 
 def identity_from(state: Any, cut: LogOffset) -> Identity | None:
-    """Take a child's own identity from the host state; raises as `own_view` does."""
+    """Take a child's own identity from the host state.
+
+    Raises `msgspec.ValidationError` if it is none.
+    """
     identity = msgspec.convert(state, IdentityState).identity
     return identity if identity is not UNSET and identity.seq >= cut else None

@@ -7,6 +7,7 @@ is the `subagent` projection's to say.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 import attrs
@@ -44,15 +45,12 @@ class Ladder:
     scope: Scope
     cancel: CancelToken | None
 
-    def live(self, session: Any) -> Finding:
-        """Take a live child's identity from its cell, in the step that found it live."""
-        try:
-            snapshot = self.scope.require(projections).snapshot(session, [KEY])
-            return own_view(snapshot.values.get(KEY), session.cut)
-        except ProjectionFaulted as fault:
-            return _of_fault(fault)
-        except Exception:  # noqa: BLE001 - one child that cannot be read must not hide the others
-            return "unavailable"
+    def live(self, sessions: Collection[Any]) -> list[Finding]:
+        """Take live children's identities from their cells, in the step that found them live."""
+        service = self.scope.find(projections)
+        if service is None:
+            return ["unavailable" for _ in sessions]
+        return [_of_cell(service.snapshot, session) for session in sessions]
 
     async def cold(self, header: Header) -> Finding:
         """Take a cold child's identity, reading its log only if no checkpoint can tell."""
@@ -104,6 +102,15 @@ class Ladder:
             return "unavailable"
         except Exception:  # noqa: BLE001 - as above; the next listing tries again
             return "unavailable"
+
+
+def _of_cell(snapshot: Callable[[Any, Collection[str]], Any], session: Any) -> Finding:
+    try:
+        return own_view(snapshot(session, [KEY]).values.get(KEY), session.cut)
+    except ProjectionFaulted as fault:
+        return _of_fault(fault)
+    except Exception:  # noqa: BLE001 - one child that cannot be read must not hide the others
+        return "unavailable"
 
 
 def same_lifecycle(enumerated: Header, observed: Header) -> bool:

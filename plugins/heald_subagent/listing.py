@@ -6,7 +6,7 @@ resumed or remembered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +15,7 @@ import msgspec
 
 from heald import CancelToken, Scope, raise_if_cancelled
 from heald_projection import projections
-from heald_query import session_query
+from heald_query import SessionRecord, session_query
 from heald_session import Header, SessionId, session_store
 from heald_subagent.errors import (
     SubagentProjectionsUnavailable,
@@ -124,7 +124,7 @@ class Listing:
             if (row := corpus.row(header, found[header.id], parent_id, depth)) is not None
         ]
 
-    async def _enumerate(self, cancel: CancelToken | None) -> dict[SessionId, Header | None]:
+    async def _enumerate(self, cancel: CancelToken | None) -> Sequence[SessionRecord]:
         """Read the corpus once, everything it needs having been looked for first."""
         if self.scope.find(projections) is None:
             raise SubagentProjectionsUnavailable
@@ -140,17 +140,17 @@ class Listing:
             raise_if_cancelled(cancel)
             raise
         raise_if_cancelled(cancel)
-        return {record.id: record.header for record in records}
+        return records
 
-    def _pair(self, headers: Mapping[SessionId, Header | None]) -> Corpus:
+    def _pair(self, records: Iterable[SessionRecord]) -> Corpus:
         """Pair each id with a live session; its header wins whole."""
         store = self.scope.find(session_store)
         paired: list[Header] = []
         live: dict[SessionId, Any] = {}
-        for id, stored in headers.items():  # noqa: A001 - what it is
-            header = stored
-            if store is not None and (session := store.get(id)) is not None:
-                live[id] = session
+        for record in records:
+            header = record.header
+            if store is not None and (session := store.get(record.id)) is not None:
+                live[record.id] = session
                 header = session.header
             if header is not None:
                 paired.append(header)
@@ -164,9 +164,9 @@ class Listing:
         Live ones are taken before anything is awaited: `activity` is what the pairing saw.
         """
         ladder = Ladder(self.scope, cancel)
-        live = corpus.live
-        found = {h.id: ladder.live(live[h.id]) for h in headers if h.id in live}
-        cold = [header for header in headers if header.id not in live]
+        live = [corpus.live[header.id] for header in headers if header.id in corpus.live]
+        found = dict(zip((session.id for session in live), ladder.live(live), strict=True))
+        cold = [header for header in headers if header.id not in corpus.live]
         findings = await work_through(cold, ladder.cold, limit=COLD_READS)
         found.update(zip((header.id for header in cold), findings, strict=True))
         raise_if_cancelled(cancel)

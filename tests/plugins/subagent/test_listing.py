@@ -755,11 +755,11 @@ async def test_a_session_that_is_its_own_parent_is_its_child_and_never_its_desce
 
 MODULES = (listing, ladder, workers, rows)
 ALLOWED = {
-    "heald": {"CancelToken", "Scope"},
+    "heald": {"CancelToken", "Scope", "raise_if_cancelled"},
     "heald_session": {"Header", "LogOffset", "Seq", "SessionId", "session_store"},
     "heald_projection": {"ProjectionFaulted", "projections"},
     "heald_projection_cache": {"projection_cache"},
-    "heald_query": {"session_query"},
+    "heald_query": {"SessionRecord", "session_query"},
 }
 OWN = {
     "heald_subagent.errors": {
@@ -767,13 +767,21 @@ OWN = {
         "SubagentQueryUnavailable",
         "SubagentSessionStoreUnavailable",
     },
-    "heald_subagent.identity": {"KEY", "IdentityView", "view_from"},
+    "heald_subagent.identity": {"KEY", "IdentityView", "own_view"},
     "heald_subagent.ladder": {"Finding", "Ladder"},
     "heald_subagent.rows": {"ORIGIN", "ChildRow", "DiagnosticRow", "SubagentRow"},
     "heald_subagent.workers": {"is_being_cancelled", "work_through"},
 }
 """What the listing may take from its own package: a view's type, never the fold or the parser."""
-LIBRARIES = {"__future__", "asyncio", "attrs", "collections.abc", "msgspec", "typing"}
+LIBRARIES = {
+    "__future__",
+    "asyncio",
+    "attrs",
+    "collections.abc",
+    "msgspec",
+    "operator",
+    "typing",
+}
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
