@@ -1,7 +1,8 @@
 """The index of a sealed log: what the zone maps say, in fixed records that one read brings.
 
 It is derived. A reader takes the records that fit the log, from the first on, and finds the other
-blocks by walking; the writer puts a new index in the place of one that does not fit.
+blocks by walking; the writer puts a new index in the place of one that does not fit. The index of a
+long log has hundreds of records: they are checked together and decoded one by one when needed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import NamedTuple
 from heald_persistence import disk
 from heald_persistence.frames import ZoneMap
 
-_MAGIC = b"healdix1"
+_MAGIC = b"healdix2"
 _RECORD = struct.Struct("<QIIIIQqq32s")
+_MASK = _RECORD.size - 32
 _SUM = struct.Struct("<I")
 _SIZE = _RECORD.size + _SUM.size
 _HEAD = len(_MAGIC) + 8
@@ -47,6 +49,12 @@ def bit_of(type: str) -> int:  # noqa: A002
     return 1 << zlib.crc32(type.encode("utf-8", "surrogatepass")) % _BITS
 
 
+def _place_of(type: str) -> tuple[int, int]:  # noqa: A002
+    """Return the byte of a mask that has a type's bit, and the bit in it."""
+    byte, bit = divmod(bit_of(type).bit_length() - 1, 8)
+    return byte, 1 << bit
+
+
 def region_of(place: int, head: int, zone: ZoneMap) -> Region:
     """Describe a block that begins at a place."""
     mask = 0
@@ -56,46 +64,74 @@ def region_of(place: int, head: int, zone: ZoneMap) -> Region:
     return Region(place, place + head + zone.stored, zone.first, end, head, mask, zone)
 
 
-def read_index(data: bytes, log_id: str) -> list[Region]:
-    """Return the regions of an index up to its first record that is wrong."""
-    regions: list[Region] = []
-    if data[:_HEAD] != _head(log_id):
-        return regions
-    place = first = 0
-    for start in range(_HEAD, len(data) - _SIZE + 1, _SIZE):
-        record = data[start : start + _RECORD.size]
-        if data[start + _RECORD.size : start + _SIZE] != _SUM.pack(zlib.crc32(record)):
-            break
-        begin, head, stored, _, count, seq, _, _, mask = _RECORD.unpack(record)
-        if (begin, seq) != (place, first):
-            break
-        place, first = begin + head + stored, seq + count
-        regions.append(Region(begin, place, seq, first, head, int.from_bytes(mask, "little")))
-    return regions
+class Index:
+    """The records of an index that are right, from the first on."""
+
+    def __init__(self, data: bytes, log_id: str) -> None:
+        self._data = data
+        self.count = 0
+        if data[:_HEAD] == _head(log_id):
+            self.count = (len(data) - _HEAD) // _SIZE
+            if self.count and not self._holds(self.count):
+                self.count = self._first_wrong()
+
+    def region(self, number: int) -> Region:
+        """Decode a record."""
+        found = _RECORD.unpack_from(self._data, _HEAD + number * _SIZE)
+        begin, head, stored, _, count, seq, _, _, mask = found
+        stop = begin + head + stored
+        return Region(begin, stop, seq, seq + count, head, int.from_bytes(mask, "little"))
+
+    def regions(self, names: Iterable[str] | None = None) -> list[Region]:
+        """Decode all records, or those whose blocks may hold events of some types."""
+        if names is None:
+            return [self.region(number) for number in range(self.count)]
+        data, end = self._data, _HEAD + self.count * _SIZE
+        found: set[int] = set()
+        for byte, bit in {_place_of(name) for name in names}:
+            marks = data[_HEAD + _MASK + byte : end : _SIZE]
+            found.update(number for number, mark in enumerate(marks) if mark & bit)
+        return [self.region(number) for number in sorted(found)]
+
+    def ends_at(self, place: int) -> bool:
+        """Say whether the next block would begin there."""
+        return self.count > 0 and self.region(self.count - 1).stop == place
+
+    def cut(self, stop: int) -> None:
+        """Leave out the blocks that end behind a place."""
+        while self.count and self.region(self.count - 1).stop > stop:
+            self.count -= 1
+
+    def _holds(self, count: int) -> bool:
+        """Say whether so many records are what was written."""
+        end = _HEAD + count * _SIZE
+        said = self._data[end - _SUM.size : end]
+        return said == _SUM.pack(zlib.crc32(self._data[: end - _SUM.size]))
+
+    def _first_wrong(self) -> int:
+        good = (n for n in range(1, self.count + 1) if not self._holds(n))
+        return next(good, self.count + 1) - 1
 
 
 def encode_index(regions: Iterable[Region], log_id: str) -> bytes:
-    """Return a whole index."""
-    return _head(log_id) + encode_records(regions)
-
-
-def encode_records(regions: Iterable[Region]) -> bytes:
-    """Return the records of regions whose zone maps are known."""
-    return b"".join(_record(region, region.zone) for region in regions if region.zone is not None)
+    """Return a whole index, of regions whose zone maps are known."""
+    return _with_records(_head(log_id), regions)
 
 
 def add_to_index(path: Path, regions: Sequence[Region], log_id: str) -> None:
-    """Add blocks to an index, or begin it if they are the first; failing does no harm."""
-    data = encode_records(regions)
+    """Add blocks behind those that an index has, or begin it; failing does no harm."""
     with contextlib.suppress(OSError):
         if regions[0].place == 0:
-            write_index(path, _head(log_id) + data)
+            write_index(path, encode_index(regions, log_id))
             return
-        fd = disk.append_to(path)
-        try:
-            disk.write(fd, data)
-        finally:
-            os.close(fd)
+        data = path.read_bytes()
+        index = Index(data, log_id)
+        if len(data) == _HEAD + index.count * _SIZE and index.ends_at(regions[0].place):
+            fd = disk.append_to(path)
+            try:
+                disk.write(fd, _with_records(data, regions)[len(data) :])
+            finally:
+                os.close(fd)
 
 
 def write_index(path: Path, data: bytes) -> None:
@@ -109,8 +145,19 @@ def write_index(path: Path, data: bytes) -> None:
     disk.rename(new, path)
 
 
+def _with_records(data: bytes, regions: Iterable[Region]) -> bytes:
+    parts, crc = [data], zlib.crc32(data)
+    for region in regions:
+        if region.zone is not None:
+            record = _record(region, region.zone)
+            crc = zlib.crc32(record, crc)
+            parts += record, _SUM.pack(crc)
+            crc = zlib.crc32(parts[-1], crc)
+    return b"".join(parts)
+
+
 def _record(region: Region, zone: ZoneMap) -> bytes:
-    record = _RECORD.pack(
+    return _RECORD.pack(
         region.place,
         region.head,
         zone.stored,
@@ -121,7 +168,6 @@ def _record(region: Region, zone: ZoneMap) -> bytes:
         zone.until,
         (region.mask or 0).to_bytes(_BITS // 8, "little"),
     )
-    return record + _SUM.pack(zlib.crc32(record))
 
 
 def _head(log_id: str) -> bytes:

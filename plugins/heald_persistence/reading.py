@@ -18,7 +18,7 @@ from heald_persistence.blobs import BlobReader
 from heald_persistence.contracts import Damage
 from heald_persistence.directory import Directory, unreadable
 from heald_persistence.errors import LogChanged, StorageUnavailable
-from heald_persistence.index import read_index
+from heald_persistence.index import Index
 from heald_persistence.layout import INDEX, LOG, TAIL, Facts
 from heald_persistence.sealed import Sealed
 from heald_persistence.sieve import Part, concerns, error_of
@@ -283,7 +283,7 @@ class LocalLog:
         header = None if tail is None else tail.header
         if log is None or (header is not None and header.sealed == 0):
             return None
-        known = read_index(index, self.header.log_id)
+        known = Index(index, self.header.log_id)
         if header is None:
             return Sealed(log, None, None if tail is None else tail.base, known)
         return Sealed(log, header.sealed, header.base, known)

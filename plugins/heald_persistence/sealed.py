@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -24,7 +24,7 @@ from heald_persistence.frames import (
     zone_map_of,
     zone_of,
 )
-from heald_persistence.index import Region, bit_of, region_of
+from heald_persistence.index import Index, Region, bit_of, region_of
 from heald_persistence.lines import BadLine, events_of, places_of
 from heald_persistence.picking import chosen, events_in
 from heald_persistence.sieve import Part, Sieve, sift
@@ -46,35 +46,50 @@ class Sealed:
     """
 
     def __init__(
-        self, source: Source, size: int | None, base: int | None, known: Sequence[Region] = ()
+        self, source: Source, size: int | None, base: int | None, index: Index | None = None
     ) -> None:
         self._source = source
         self._stop = source.size if size is None else min(size, source.size)
-        regions = [*self._trusted(known)]
-        regions += self._walk(regions[-1].stop, regions[-1].end) if regions else self._walk(0, 0)
+        self._index = None if index is None or not self._is_trusted(index) else index
+        last = None if self._index is None else self._index.region(self._index.count - 1)
+        walked = [*(self._walk(0, 0) if last is None else self._walk(last.stop, last.end))]
         if size is None:
-            regions = _sure(regions, base)
+            walked = _sure([*self._indexed(None), *walked], base)
+            self._index = last = None
         else:
-            _check_end(regions, self._stop, base or 0)
-        self.regions = regions
-
-    @property
-    def end(self) -> int:
+            _check_end(walked, self._stop, base or 0, 0 if last is None else last.end)
+        self._walked = walked
+        """What the index does not have."""
+        self.end = walked[-1].end if walked else 0 if last is None else last.end
         """The offset that the blocks reach."""
-        return self.regions[-1].end if self.regions else 0
+
+    @cached_property
+    def regions(self) -> list[Region]:
+        """All of its parts, in order."""
+        return [*self._indexed(None), *self._walked]
+
+    def _indexed(self, wanted: frozenset[str] | None) -> list[Region]:
+        return [] if self._index is None else self._index.regions(wanted)
 
     def parts(self, start: int, stop: int | None, wanted: frozenset[str] | None) -> Iterator[Part]:
         """Yield the events of a range and of some types, with damage that lies in it."""
-        bits = None if wanted is None else sum({bit_of(name) for name in wanted})
-        for region in self.regions:
+        for region in self._regions_with(wanted):
             if stop is not None and region.first >= stop:
                 break
-            if region.end <= start or (region.mask is not None and not _meet(region.mask, bits)):
+            if region.end <= start:
                 continue
             for part in self._region_parts(region, wanted):
                 some = part if isinstance(part, Damage) else chosen(part, start, stop, wanted)
                 if some:
                     yield some
+
+    def _regions_with(self, wanted: frozenset[str] | None) -> list[Region]:
+        """Return the parts that may hold events of some types."""
+        if wanted is None:
+            return self.regions
+        bits = sum({bit_of(name) for name in wanted})
+        walked = (r for r in self._walked if r.mask is None or r.mask & bits)
+        return [*self._indexed(wanted), *walked]
 
     def check(self) -> Iterator[Damage]:
         """Yield what is wrong with the structure and the checksums, decoding events only then."""
@@ -130,15 +145,15 @@ class Sealed:
         for place in range(0, stop, size):
             yield self._source.at(place, min(size, stop - place))
 
-    def _trusted(self, known: Sequence[Region]) -> Sequence[Region]:
-        """Return what an index says of these bytes, if the last of it is true."""
-        known = [*itertools.takewhile(lambda region: region.stop <= self._stop, known)]
+    def _is_trusted(self, index: Index) -> bool:
+        """Take of an index what is of these bytes; say whether the last of it is true."""
+        index.cut(self._stop)
         try:
-            if known:
-                self.zone(known[-1])
+            if index.count:
+                self.zone(index.region(index.count - 1))
         except BadFrame:
-            return ()
-        return known
+            return False
+        return index.count > 0
 
     def _walk(self, place: int, first: int) -> Iterator[Region]:
         """Yield regions from a place on; where the structure is lost, up to where it is found."""
@@ -243,14 +258,14 @@ class Sealed:
         )
 
 
-def _check_end(regions: list[Region], stop: int, base: int) -> None:
-    """Let the regions end where the tail begins, whatever was found."""
-    end = regions[-1].end if regions else 0
-    if end < base and regions and not regions[-1].head:
-        last = regions.pop()
-        regions.append(Region(last.place, last.stop, last.first, base))
+def _check_end(walked: list[Region], stop: int, base: int, reached: int) -> None:
+    """Let the parts end where the tail begins, whatever was found behind what is known."""
+    end = walked[-1].end if walked else reached
+    if end < base and walked and not walked[-1].head:
+        last = walked.pop()
+        walked.append(Region(last.place, last.stop, last.first, base))
     elif end < base:
-        regions.append(Region(stop, stop, end, base))
+        walked.append(Region(stop, stop, end, base))
 
 
 def _sure(regions: list[Region], base: int | None) -> list[Region]:
@@ -258,7 +273,3 @@ def _sure(regions: list[Region], base: int | None) -> list[Region]:
     while regions and (not regions[-1].head or (base is not None and regions[-1].first >= base)):
         regions.pop()
     return regions
-
-
-def _meet(mask: int, bits: int | None) -> bool:
-    return bits is None or mask & bits != 0

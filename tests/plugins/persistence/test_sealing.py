@@ -383,6 +383,24 @@ async def test_a_hundred_resumes_of_a_long_session_add_little(
     assert len(await read_all(make_backend())) == 1000
 
 
+async def test_an_index_that_lacks_a_block_gets_no_later_one(
+    small: LocalPersistence, root: Path
+) -> None:
+    """Who reads it checks all records at once, so each must go on from the one before."""
+    writer = await small.create(make_header(), LogOffset(0))
+    await append_in_batches(writer, make_events(100), 5)
+    index = root / "one" / "log.idx"
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-84])
+    await append_in_batches(writer, make_events(60, start=100), 5)
+    assert index.read_bytes() == whole[:-84]
+    assert same(await read_all(small), make_events(160))
+    await writer.close()
+    await (await small.open(ONE)).close()
+    assert index.read_bytes()[: len(whole)] == whole
+    assert len(index.read_bytes()) > len(whole)
+
+
 async def test_the_frames_up_to_a_sessions_own_first_events_are_small(
     small: LocalPersistence, root: Path
 ) -> None:
