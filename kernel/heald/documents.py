@@ -6,7 +6,7 @@ import io
 import os
 import stat
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,12 @@ _KINDS: Mapping[str, type] = {
     "disabled": bool,
     "optional": bool,
 }
-_ROW_KEYS = ("id", "plugin", "config", "disabled", "after", "when")
-_PATCH_KEYS = ("row", "plugin", "config", "disabled", "optional", "when")
+_FORMS = {
+    "id": (("id", "plugin", "config", "disabled", "after", "when"), ("id", "plugin")),
+    "row": (("row", "plugin", "config", "disabled", "optional", "when"), ("row",)),
+}
+"""Which keys a row and a patch may have, and which they must, by the key that has the row's id."""
+_NOTHING = "expected a value, got nothing"
 _CHANGES = ("plugin", "config", "disabled")
 
 
@@ -52,7 +56,7 @@ class Layer:
     """The file that it was read from, if it was."""
 
 
-def read_layer(path: Path, *, keys: Collection[str] = (), name: str | None = None) -> Layer:
+def read_layer(path: Path | str, *, keys: Collection[str] = (), name: str | None = None) -> Layer:
     """Read a document that may have `rows`, `patch` and the further top-level `keys`.
 
     Raises `CompositionError` with every fault: unreadable, a syntax error with its line, a key that
@@ -68,22 +72,21 @@ def parse_layer(content: bytes, label: str, *, keys: Collection[str] = ()) -> La
     Raises `CompositionError` as `read_layer` does.
     """
     data = _parse(content, label)
-    faults = list(_unknown_keys(data, ("rows", "patch", *keys), label, None))
+    faults: list[Fault] = []
+    _check_keys(data, ("rows", "patch", *keys), label, None, faults)
     rows = _tables(data, "rows", label, faults)
     patches = _tables(data, "patch", label, faults)
     for row in rows:
-        faults += _form_faults(row, "id", _ROW_KEYS, ("id", "plugin"), label)
-        faults += _row_faults(row, label)
+        _check_row(row, label, faults)
     for patch in patches:
-        faults += _form_faults(patch, "row", _PATCH_KEYS, ("row",), label)
-        faults += _patch_faults(patch, label)
+        _check_patch(patch, label, faults)
     if faults:
         raise CompositionError(tuple(faults))
     extra = {key: data[key] for key in keys if key in data}
     return Layer(label, rows, patches, extra, content)
 
 
-def _read(path: Path, label: str) -> bytes:
+def _read(path: Path | str, label: str) -> bytes:
     """Read a file; a pipe that nobody writes would hold its reader for ever, so none is waited for.
 
     What the caller of the program has opened for it, such as `/dev/stdin`, may be a pipe.
@@ -92,7 +95,7 @@ def _read(path: Path, label: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - it is open
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                if not path.is_relative_to("/dev"):
+                if not Path(path).is_relative_to("/dev"):
                     raise _invalid("LAYER_UNREADABLE", "is not an ordinary file", label)
                 os.set_blocking(descriptor, True)
             content = _whole(file)
@@ -130,17 +133,14 @@ def _parse(content: bytes, label: str) -> dict[str, Any]:
     return data
 
 
-def _depth(data: object) -> int:
+def _depth(data: Mapping[str, Any]) -> int:
     """Measure how deep tables and arrays go, level by level, since a dotted key nests unbounded."""
     depth, level = 0, [data]
     while level and depth <= MAX_DEPTH:
-        inner: list[object] = []
-        for value in level:
-            if isinstance(value, dict):
-                inner += value.values()
-            elif isinstance(value, list):
-                inner += value
-        depth, level = depth + 1, inner
+        inner: list[Any] = []
+        for table in level:
+            inner += table.values() if type(table) is dict else table
+        depth, level = depth + 1, [value for value in inner if type(value) in (dict, list)]
     return depth
 
 
@@ -162,57 +162,65 @@ def _tables(
     return []
 
 
-def _unknown_keys(
-    data: Mapping[str, Any], known: Collection[str], file: str, row: str | None, path: str = ""
-) -> Iterator[Fault]:
-    for key in data:
-        if key not in known:
-            message = f"unknown key; {did_you_mean(key, known)}"
-            yield Fault("LAYER_KEY_UNKNOWN", message, file, row, f"{path}{key}")
+def _check_row(row: Mapping[str, Any], file: str, faults: list[Fault]) -> None:
+    id_ = _check_form(row, "id", file, faults)
+    if id_ is not None and (fault := id_fault(id_, file)) is not None:
+        faults.append(fault)
 
 
-def _form_faults(
-    table: Mapping[str, Any], name: str, known: Collection[str], needed: Sequence[str], file: str
-) -> Iterator[Fault]:
-    """Find keys that are unknown, missing or of the wrong type."""
-    row = table[name] if isinstance(table.get(name), str) else None
-    yield from _unknown_keys(table, known, file, row)
-    for key in needed:
-        if key not in table:
-            yield Fault("LAYER_INVALID", "expected a value, got nothing", file, row, key)
-    for key, value in table.items():
-        if key in known and not isinstance(value, _KINDS[key]):
-            message = f"expected {_KINDS[key].__name__}, got {type(value).__name__} {value!r}"
-            yield Fault("LAYER_INVALID", message, file, row, key)
-    if isinstance(when := table.get("when"), dict):
-        yield from _when_faults(when, file, row)
-
-
-def _when_faults(when: Mapping[str, object], file: str, row: str | None) -> Iterator[Fault]:
-    yield from _unknown_keys(when, ("platform", "env"), file, row, "when.")
-    for key in ("platform", "env"):
-        if not isinstance(when.get(key, ""), str):
-            message = f"expected str, got {type(when[key]).__name__} {when[key]!r}"
-            yield Fault("LAYER_INVALID", message, file, row, f"when.{key}")
-    platform = when.get("platform", "linux")
-    if isinstance(platform, str) and platform not in PLATFORMS:
-        message = f"no platform {platform!r}; {did_you_mean(platform, PLATFORMS)}"
-        yield Fault("LAYER_INVALID", message, file, row, "when.platform")
-
-
-def _row_faults(row: Mapping[str, Any], file: str) -> Iterator[Fault]:
-    if isinstance(row.get("id"), str) and (fault := id_fault(row["id"], file)) is not None:
-        yield fault
-
-
-def _patch_faults(patch: Mapping[str, Any], file: str) -> Iterator[Fault]:
-    row = patch.get("row")
-    if not isinstance(row, str):
+def _check_patch(patch: Mapping[str, Any], file: str, faults: list[Fault]) -> None:
+    row = _check_form(patch, "row", file, faults)
+    if row is None:
         return
     if not any(key in patch for key in _CHANGES):
         message = f"changes nothing; expected one of {', '.join(_CHANGES)}"
-        yield Fault("LAYER_INVALID", message, file, row, "row")
+        faults.append(Fault("LAYER_INVALID", message, file, row, "row"))
     config = patch.get("config")
     if isinstance(config, dict) and isinstance(config.get("merge"), dict) and len(config) > 1:
         message = "expected `merge` alone, or the whole configuration without it"
-        yield Fault("LAYER_INVALID", message, file, row, "config")
+        faults.append(Fault("LAYER_INVALID", message, file, row, "config"))
+
+
+def _check_form(table: Mapping[str, Any], name: str, file: str, faults: list[Fault]) -> str | None:
+    """Find keys that are unknown, missing or of the wrong type; return the id of the row."""
+    known, needed = _FORMS[name]
+    row = table[name] if isinstance(table.get(name), str) else None
+    _check_keys(table, known, file, row, faults)
+    missing = [key for key in needed if key not in table]
+    faults += [Fault("LAYER_INVALID", _NOTHING, file, row, key) for key in missing]
+    for key, value in table.items():
+        if key in known and not isinstance(value, _KINDS[key]):
+            message = f"expected {_KINDS[key].__name__}, got {type(value).__name__} {value!r}"
+            faults.append(Fault("LAYER_INVALID", message, file, row, key))
+    if isinstance(when := table.get("when"), dict):
+        _check_when(when, file, row, faults)
+    return row
+
+
+def _check_keys(
+    data: Mapping[str, Any],
+    known: Collection[str],
+    file: str,
+    row: str | None,
+    faults: list[Fault],
+    *,
+    path: str = "",
+) -> None:
+    for key in data:
+        if key not in known:
+            message = f"unknown key; {did_you_mean(key, known)}"
+            faults.append(Fault("LAYER_KEY_UNKNOWN", message, file, row, f"{path}{key}"))
+
+
+def _check_when(
+    when: Mapping[str, object], file: str, row: str | None, faults: list[Fault]
+) -> None:
+    _check_keys(when, ("platform", "env"), file, row, faults, path="when.")
+    for key in ("platform", "env"):
+        if not isinstance(when.get(key, ""), str):
+            message = f"expected str, got {type(when[key]).__name__} {when[key]!r}"
+            faults.append(Fault("LAYER_INVALID", message, file, row, f"when.{key}"))
+    platform = when.get("platform", "linux")
+    if isinstance(platform, str) and platform not in PLATFORMS:
+        message = f"no platform {platform!r}; {did_you_mean(platform, PLATFORMS)}"
+        faults.append(Fault("LAYER_INVALID", message, file, row, "when.platform"))

@@ -19,23 +19,8 @@ from heald.faults import Fault
 from heald.interpolation import fill, holds
 from heald.rows import Row
 
-
-@attrs.define
-class _Draft:
-    """A row while layers are still changing it."""
-
-    id: str
-    plugin: str
-    layer: str
-    config: dict[str, Any] = attrs.field(factory=dict)
-    disabled: bool = False
-    origins: dict[str, str] = attrs.field(factory=dict)
-
-    def note(self, file: str, fields: Iterable[str]) -> None:
-        """Remember who wrote these fields, and forget fields that are no more."""
-        self.origins.update(dict.fromkeys(fields, file))
-        there = {"plugin", "disabled", "config", *_leaves(self.config)}
-        self.origins = {field: origin for field, origin in self.origins.items() if field in there}
+_FIELDS = ("plugin", "disabled", "config")
+"""What somebody wrote in every row; what its configuration says comes after these."""
 
 
 @attrs.frozen
@@ -52,81 +37,92 @@ def stack(layers: Iterable[Layer], env: Mapping[str, str]) -> Stack:
     Raises `CompositionError` naming every patch that matches nothing, every id that is taken and
     every variable that is unset.
     """
-    drafts: list[_Draft] = []
+    rows: dict[str, Row] = {}
     faults: list[Fault] = []
     notices: list[str] = []
     for layer in layers:
+        origins = dict.fromkeys(_FIELDS, layer.name)
         for table in layer.rows:
             if _applies(table, env):
-                _insert(table, layer.name, drafts, faults)
+                _insert(table, layer.name, origins, rows, faults)
         for table in layer.patches:
             if _applies(table, env):
-                _patch(table, layer.name, drafts, faults, notices)
-    rows = tuple(_finish(draft, env, faults) for draft in drafts)
+                _patch(table, layer.name, rows, faults, notices)
+    filled = [_filled(row, env, faults) if row.config else row for row in rows.values()]
     if faults:
         raise CompositionError(tuple(faults))
-    return Stack(rows, tuple(notices))
+    return Stack(tuple(filled), tuple(notices))
 
 
 def _applies(table: Mapping[str, Any], env: Mapping[str, str]) -> bool:
-    return holds(table.get("when", {}), env, sys.platform)
+    return "when" not in table or holds(table["when"], env, sys.platform)
 
 
-def _insert(table: Mapping[str, Any], file: str, drafts: list[_Draft], faults: list[Fault]) -> None:
-    id_, at = table["id"], len(drafts)
-    if (taken := _of_id(drafts, id_)) is not None:
+def _insert(
+    table: Mapping[str, Any],
+    file: str,
+    origins: Mapping[str, str],
+    rows: dict[str, Row],
+    faults: list[Fault],
+) -> None:
+    id_, after = table["id"], table.get("after")
+    if (taken := rows.get(id_)) is not None:
         message = f"the id is taken by a row of {taken.layer}; patch it instead"
         faults.append(Fault("ROW_DUPLICATE", message, file, id_, "id"))
         return
-    if (after := table.get("after")) is not None:
-        ids = [draft.id for draft in drafts]
-        if after not in ids:
-            message = f"no row {after!r}; {did_you_mean(after, ids)}"
-            faults.append(Fault("ROW_UNKNOWN", message, file, id_, "after"))
-            return
-        at = ids.index(after) + 1
-    config = dict(table.get("config", {}))
-    origins = dict.fromkeys(["plugin", "disabled", "config", *_leaves(config)], file)
-    draft = _Draft(id_, table["plugin"], file, config, table.get("disabled", False), origins)
-    drafts.insert(at, draft)
+    if after is not None and after not in rows:
+        message = f"no row {after!r}; {did_you_mean(after, rows)}"
+        faults.append(Fault("ROW_UNKNOWN", message, file, id_, "after"))
+        return
+    config = dict(table.get("config", ()))
+    if config:
+        origins = {**origins, **dict.fromkeys(_leaves(config), file)}
+    disabled = table.get("disabled", False)
+    rows[id_] = Row(id_, table["plugin"], config, disabled, file, origins, config)
+    if after is not None:
+        ids = list(rows)
+        for later in ids[ids.index(after) + 1 : -1]:
+            rows[later] = rows.pop(later)
 
 
 def _patch(
     table: Mapping[str, Any],
     file: str,
-    drafts: list[_Draft],
+    rows: dict[str, Row],
     faults: list[Fault],
     notices: list[str],
 ) -> None:
     id_ = table["row"]
-    if (draft := _of_id(drafts, id_)) is None:
-        message = f"no row {id_!r} to patch; {did_you_mean(id_, [d.id for d in drafts])}"
-        if table.get("optional", False):
-            notices.append(f"{file}: {message}")
-        else:
-            faults.append(Fault("ROW_UNKNOWN", message, file, id_, "row"))
+    if (row := rows.get(id_)) is not None:
+        rows[id_] = _patched(row, table, file)
         return
-    if "plugin" in table:
-        draft.plugin = table["plugin"]
-        draft.note(file, ["plugin"])
-    if "disabled" in table:
-        draft.disabled = table["disabled"]
-        draft.note(file, ["disabled"])
-    if "config" in table:
-        config = table["config"]
-        if isinstance(config.get("merge"), dict):
-            draft.config = _merge(draft.config, config["merge"])
-            draft.note(file, _leaves(config["merge"]))
+    message = f"no row {id_!r} to patch; {did_you_mean(id_, rows)}"
+    if table.get("optional", False):
+        notices.append(f"{file}: {message}")
+    else:
+        faults.append(Fault("ROW_UNKNOWN", message, file, id_, "row"))
+
+
+def _patched(row: Row, table: Mapping[str, Any], file: str) -> Row:
+    """Change the fields that a patch names, and forget who wrote fields that are no more."""
+    changed = [field for field in ("plugin", "disabled") if field in table]
+    config = row.config
+    if (new := table.get("config")) is not None:
+        if isinstance(merge := new.get("merge"), dict):
+            config = _merge(config, merge)
+            changed += _leaves(merge)
         else:
-            draft.config = dict(config)
-            draft.note(file, ["config", *_leaves(config)])
-
-
-def _of_id(drafts: list[_Draft], id_: str) -> _Draft | None:
-    for draft in drafts:
-        if draft.id == id_:
-            return draft
-    return None
+            config = dict(new)
+            changed += ["config", *_leaves(config)]
+    there = {*_FIELDS, *_leaves(config)}
+    origins = {**row.origins, **dict.fromkeys(changed, file)}
+    return attrs.evolve(
+        row,
+        plugin=table.get("plugin", row.plugin),
+        disabled=table.get("disabled", row.disabled),
+        config=config,
+        origins={field: origin for field, origin in origins.items() if field in there},
+    )
 
 
 def _leaves(config: Mapping[str, Any], path: str = "config") -> list[str]:
@@ -145,18 +141,11 @@ def _merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _finish(draft: _Draft, env: Mapping[str, str], faults: list[Fault]) -> Row:
+def _filled(row: Row, env: Mapping[str, str], faults: list[Fault]) -> Row:
+    """Fill the environment in; what a disabled row lacks does not matter."""
     wrong: list[tuple[str, str]] = []
-    row = Row(
-        draft.id,
-        draft.plugin,
-        fill(draft.config, env, "config", wrong),
-        disabled=draft.disabled,
-        layer=draft.layer,
-        origins=draft.origins,
-        written=draft.config,
-    )
+    config = fill(row.config, env, "config", wrong)
     if not row.disabled:
         for field, message in wrong:
             faults.append(Fault("ENV_UNSET", message, row.origin_of(field), row.id, field))
-    return row
+    return attrs.evolve(row, config=config, written=row.config)

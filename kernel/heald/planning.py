@@ -56,7 +56,7 @@ def plan(rows: Sequence[Row], discovery: Discovery, below: Below | None = None) 
             failed.append(failed_row(row, found, "import", str(error)))
             continue
         shape = shape_of(cls)
-        faults += [row_fault(row, "plugin", fault.code, fault.message) for fault in shape.faults]
+        faults += [row_fault(row, "plugin", f.code, f.message) for f in shape.faults]
         # Although it may have faults, for what needs it is not to be blamed as well.
         config = configure(row, cls, faults, notices) if attrs.has(cls.Config) else None
         planned.append(PlannedRow(row, place, found, cls, shape, config))
@@ -93,7 +93,8 @@ def configure(
     for wrong in structured.wrong:
         field = f"config.{wrong.path}" if wrong.path else "config"
         faults.append(row_fault(row, field, "CONFIG_INVALID", wrong.message))
-    notices += [f"{row.origin_of('config')}: row {row.id}: {n}" for n in structured.notices]
+    origin = row.origin_of("config")
+    notices += [f"{origin}: row {row.id}: {notice}" for notice in structured.notices]
     config: object | None = structured.config
     return config
 
@@ -102,7 +103,7 @@ def declarations(rows: Iterable[PlannedRow]) -> Declarations:
     """Return what rows that run declare."""
     seen: dict[tuple[Declare[Any], str], tuple[int, PlannedRow]] = {}
     for item in rows:
-        seen |= {key: (version, item) for key, version in _declarations(item)}
+        seen |= _declarations(item)
     return seen
 
 
@@ -114,15 +115,18 @@ def _part_by_vocabulary(
     kept: list[PlannedRow] = []
     failed: list[FailedRow] = []
     for item in planned:
+        if not item.shape.declares:
+            kept.append(item)
+            continue
         try:
-            entries = _declarations(item)
+            own = _declarations(item)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin's class method may even sys.exit
             failed.append(item.failed("declare", describe(error)))
             continue
         clashes = []
-        for key, version in entries:
+        for key, (version, _) in own.items():
             theirs, other = seen.get(key) or below.get(key) or (version, item)
             if theirs != version:
                 spec, name = key
@@ -131,14 +135,14 @@ def _part_by_vocabulary(
         if clashes:
             failed.append(item.failed("declare", "; ".join(clashes)))
             continue
-        seen |= {key: (version, item) for key, version in entries}
+        seen |= own
         kept.append(item)
     return kept, failed
 
 
-def _declarations(item: PlannedRow) -> list[tuple[tuple[Declare[Any], str], int]]:
-    return [
-        ((spec, entry.key), entry.version)
+def _declarations(item: PlannedRow) -> Declarations:
+    return {
+        (spec, entry.key): (entry.version, item)
         for spec, attribute in item.shape.declares
         for entry in declared(item.cls, spec, attribute)
-    ]
+    }

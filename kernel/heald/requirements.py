@@ -36,12 +36,11 @@ def resolve(
     A requirement that nobody meets is a fault, unless a failed row would have met it, or might have
     because its plugin did not import: then the row that requires it is a failed row too.
     """
-    providers: dict[Provide[Any], str] = {}
+    providers: dict[Provide[Any], PlannedRow] = {}
     faults = []
-    by_id = {item.row.id: item for item in planned}
     for item in planned:
         for spec in item.shape.provides:
-            first = by_id[providers.setdefault(spec, item.row.id)]
+            first = providers.setdefault(spec, item)
             if first is not item:
                 other = f"row {first.row.id} ({first.row.plugin}, {first.row.layer})"
                 message = f"provides {spec}, and so does {other}; disable one of them"
@@ -50,13 +49,13 @@ def resolve(
     needs: dict[str, tuple[str, ...]] = {}
     unmet = []
     for item in planned:
-        needed = []
+        needed: list[str] = []
         for spec in item.shape.requires:
             provider = providers.get(spec)
-            if spec in provided and provider in (None, item.row.id):
+            if spec in provided and (provider is None or provider is item):
                 continue  # a row that replaces a service may require the one it replaces
             if provider is not None:
-                needed.append(provider)
+                needed.append(provider.row.id)
             elif because := absent.because_of(spec):
                 reason = f"{spec} is not provided; these rows failed: {', '.join(because)}"
                 unmet.append(item.failed("requires", reason, because))
@@ -96,9 +95,9 @@ class _Absent:
 def in_order(
     planned: Sequence[PlannedRow], needs: Mapping[str, tuple[str, ...]]
 ) -> tuple[list[PlannedRow], list[Fault]]:
-    """Sort rows so that each comes after those it needs, else by place; report every cycle."""
-    if not any(needs[item.row.id] for item in planned):
-        return sorted(planned, key=lambda item: item.place), []
+    """Move rows that come by place so that each is after those it needs; report every cycle."""
+    if not any(needs.values()):
+        return list(planned), []
     by_id = {item.row.id: item for item in planned}
     # Lists, not sets: what graphlib finds first must not depend on how strings hash today.
     graph = {id_: [need for need in needs[id_] if need in by_id] for id_ in by_id}

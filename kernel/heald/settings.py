@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args
-from weakref import WeakSet
 
 import attrs
 
@@ -63,9 +62,7 @@ def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
     """Turn plain data into a configuration object, refusing everything that is not exactly it."""
     if not data:
         try:
-            if cls not in _resolved:
-                attrs.resolve_types(cls)
-                _resolved.add(cls)
+            attrs.resolve_types(cls)
             return Structured(cls())
         except Exception:  # noqa: BLE001, S110 - what is wrong with it is said below
             pass
@@ -77,10 +74,6 @@ def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
     wrong, notices = reading.outcome()
     _idle.append(reading)
     return Structured(None if wrong else config, wrong, notices)
-
-
-_resolved: WeakSet[type[Any]] = WeakSet()
-"""Classes whose annotations are types by now; a roster of presets asks again and again."""
 
 
 class _Reading:
@@ -136,25 +129,23 @@ class _Reading:
         if not isinstance(value, Mapping):
             raise Unexpected("a table", value)
         attrs.resolve_types(cls)
-        fields = [field for field in attrs.fields(cls) if field.init]
+        fields = {field.name: field for field in attrs.fields(cls) if field.init}
         before = len(self.wrong)
-        given = self._renamed(value, fields)
+        given = self._renamed(value, fields.values())
         values = {}
-        for field in fields:
-            if field.name in given:
-                values[field] = self.at(field.name, given[field.name], field.type or Any)
+        for name, field in fields.items():
+            if name in given:
+                values[name] = self.at(name, given[name], field.type or Any)
             elif field.default is attrs.NOTHING:
-                self._note("expected a value, got nothing", field.name)
-        known = [field.name for field in fields]
+                self._note("expected a value, got nothing", name)
         for key in given:
-            if key not in known:
-                self._note(_unknown(key, known), key)
+            if key not in fields:
+                self._note(_unknown(key, fields), key)
         if len(self.wrong) > before:
             return None
-        hidden = {field for field in values if is_from_environment(given[field.name])}
-        return self._built(cls, values, hidden)
+        return self._built(cls, fields, values, given)
 
-    def _renamed(self, value: Mapping[str, Any], fields: list[Field]) -> dict[str, Any]:
+    def _renamed(self, value: Mapping[str, Any], fields: Iterable[Field]) -> dict[str, Any]:
         """Move values that stand under a field's earlier name to its name."""
         given = dict(value)
         for field in fields:
@@ -171,24 +162,28 @@ class _Reading:
                     self.notices.append(f"config.{old} is now config.{new}; rename it")
         return given
 
-    def _built(self, cls: Any, values: dict[Field, Any], hidden: set[Field]) -> Any:
+    def _built(
+        self, cls: Any, fields: Mapping[str, Field], values: dict[str, Any], given: dict[str, Any]
+    ) -> Any:
         """Construct the class; if it refuses, ask all validators: attrs stops at the first."""
         try:
-            return cls(**{str(field.alias): value for field, value in values.items()})
+            return cls(**{str(fields[name].alias): value for name, value in values.items()})
         except Exception as error:  # noqa: BLE001 - validators raise what they like
             refused = error
         before = len(self.wrong)
+        hidden = {name for name in values if is_from_environment(given[name])}
         partial = object.__new__(cls)
-        for field, value in values.items():
-            object.__setattr__(partial, field.name, value)
-        for field, value in values.items():
+        for name, value in values.items():
+            object.__setattr__(partial, name, value)
+        for name, value in values.items():
+            field = fields[name]
             try:
                 if field.validator is not None:
                     field.validator(partial, field, value)
             except (TypeError, ValueError) as error:
-                got = show(FromEnvironment()) if field in hidden else show(value)
+                got = show(FromEnvironment()) if name in hidden else show(value)
                 reason = "" if hidden else f": {error.args[0] if error.args else describe(error)}"
-                self._note(f"expected a value that fits, got {got}{reason}", field.name)
+                self._note(f"expected a value that fits, got {got}{reason}", name)
         if len(self.wrong) == before:
             self._note(type(refused).__name__ if hidden else describe(refused))
         return None
@@ -255,7 +250,7 @@ _idle: list[_Reading] = []
 """Those to be used again, since making one costs far more than reading a row's data."""
 
 
-def _unknown(key: str, known: list[str]) -> str:
+def _unknown(key: str, known: Collection[str]) -> str:
     match = nearest(key, known)
     hint = f"did you mean {match!r}?" if match else f"known: {', '.join(known) or 'none'}"
     return f"expected a known key, got {key!r}; {hint}"

@@ -44,7 +44,8 @@ def declared(cls: type[Plugin[Any]], spec: Declare[T], attribute: str) -> tuple[
     Raises whatever the method, the key or the version raises, and `ValueError` if the class
     contradicts itself.
     """
-    known = _asked.setdefault(cls, {})
+    if (known := _asked.get(cls)) is None:
+        known = _asked[cls] = {}
     if attribute not in known:
         values: Iterable[T] = getattr(cls, attribute)()
         entries = tuple(Entry(spec.key(value), spec.version(value), value) for value in values)

@@ -18,11 +18,15 @@ class Document:
     """A preset's file: a layer of rows and patches, and what the roster shows of it."""
 
     layer: Layer
-    directory: Path
     label: str | None = None
     description: str = ""
     order: int = 100
     extends: str | None = None
+
+    @property
+    def directory(self) -> Path:
+        """Where the file is, and what the preset carries beside it."""
+        return Path(self.layer.name).parent
 
     @property
     def digest(self) -> str:
@@ -30,17 +34,17 @@ class Document:
         return sha256(self.layer.content).hexdigest()
 
 
-def read_document(file: Path) -> Document:
-    """Read a `preset.toml`; raises `PresetProblem` with everything that is wrong with it."""
+def read_document(file: str) -> Document:
+    """Read a preset's file; raises `PresetProblem` with everything that is wrong with it."""
     try:
         layer = read_layer(file, keys=tuple(_KEYS))
     except CompositionError as error:
         raise PresetProblem.of(error.faults) from error
     wrong = [
-        f"{file}: {key}: expected {kind.__name__}, got {value!r}"
-        for key, kind in _KEYS.items()
-        if (value := layer.extra.get(key)) is not None and type(value) is not kind
+        f"{file}: {key}: expected {_KEYS[key].__name__}, got {value!r}"
+        for key, value in layer.extra.items()
+        if type(value) is not _KEYS[key]
     ]
     if wrong:
         raise PresetProblem("; ".join(wrong))
-    return Document(layer, file.parent, **layer.extra)
+    return Document(layer, **layer.extra)

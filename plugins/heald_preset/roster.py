@@ -17,6 +17,7 @@ from heald_preset.errors import PresetNotFound, PresetRootUnreadable
 from heald_preset.problems import PresetProblem
 
 FILE = "preset.toml"
+"""What makes a directory a preset."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
@@ -45,10 +46,10 @@ class Entry:
         """The directory; made when asked for, since most entries are only looked past."""
         return self._root.path / self.id
 
-    @cached_property
-    def file(self) -> Path:
-        """What makes the directory a preset."""
-        return self.path / FILE
+    @property
+    def file(self) -> str:
+        """What makes it a preset; plain text, since a roster opens hundreds at once."""
+        return f"{self._root.path}/{self.id}/{FILE}"
 
 
 class Roster:
@@ -60,25 +61,20 @@ class Roster:
 
     def __init__(self, roots: Iterable[PresetRoot]) -> None:
         self.entries = tuple(_entries(roots))
+        self._by_id = {entry.id: entry for entry in self.entries if not entry.shadowed}
         self._read: dict[Entry, Document | str] = {}
         """What each file says, or what is wrong with it."""
 
     def entry(self, preset: str) -> Entry:
         """Return the entry that an id names; raises `PresetNotFound` listing the ids there are."""
-        if (entry := self._find(preset)) is None:
+        if (entry := self._by_id.get(preset)) is None:
             raise PresetNotFound(preset, self.ids())
         return entry
 
     def document(self, entry: Entry) -> Document:
         """Return what an entry's file says; raises `PresetProblem`."""
-        if (wrong := id_problem(entry.id)) is not None:
-            raise PresetProblem(f"{entry.path}: {wrong}")
         if (found := self._read.get(entry)) is None:
-            try:
-                found = read_document(entry.file)
-            except PresetProblem as error:
-                found = str(error)
-            self._read[entry] = found
+            found = self._read[entry] = _document(entry)
         if isinstance(found, str):
             raise PresetProblem(found)
         return found
@@ -91,8 +87,8 @@ class Roster:
         entries = [entry]
         documents = [self.document(entry)]
         while (base := documents[-1].extends) is not None:
-            where = f"{entries[-1].file}: extends"
-            if (found := self._find(base)) is None:
+            where = f"{documents[-1].layer.name}: extends"
+            if (found := self._by_id.get(base)) is None:
                 raise PresetProblem(
                     f"{where}: no preset {base!r}; {did_you_mean(base, self.ids())}"
                 )
@@ -103,12 +99,18 @@ class Roster:
             documents.append(self.document(found))
         return tuple(reversed(documents))
 
-    def _find(self, preset: str) -> Entry | None:
-        return next((e for e in self.entries if e.id == preset and not e.shadowed), None)
-
     def ids(self) -> tuple[str, ...]:
         """Return the ids there are, sorted."""
         return tuple(sorted({entry.id for entry in self.entries if _ID.fullmatch(entry.id)}))
+
+
+def _document(entry: Entry) -> Document | str:
+    if (wrong := id_problem(entry.id)) is not None:
+        return f"{entry.path}: {wrong}"
+    try:
+        return read_document(entry.file)
+    except PresetProblem as error:
+        return str(error)
 
 
 def _entries(roots: Iterable[PresetRoot]) -> Iterator[Entry]:

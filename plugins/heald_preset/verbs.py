@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import click
 
-from heald import FieldChange, Host, RowChange, differences
+from heald import FieldChange, Host, RowChange, counted, differences
 from heald.verbs import (
     as_written,
     host_verb,
@@ -87,7 +87,7 @@ async def show_preset(host: Host, preset: str, *, origins: bool, as_json: bool) 
     if as_json:
         print_json({"id": preset, "rows": [row_as_json(row) for row in rows]})
         return
-    click.echo(f"preset {preset}: {len(rows)} rows")
+    click.echo(f"preset {preset}: {counted(len(rows), 'row')}")
     for row in rows:
         print_row(row, origins=origins)
 

@@ -266,8 +266,8 @@ async def test_a_file_is_read_once_for_one_question(
         write(f"bad-{name}", 'extends = "bad"')
     read: list[str] = []
 
-    def reading(file: Path) -> Document:
-        read.append(file.parent.name)
+    def reading(file: str) -> Document:
+        read.append(Path(file).parent.name)
         return read_document(file)
 
     monkeypatch.setattr("heald_preset.roster.read_document", reading)
