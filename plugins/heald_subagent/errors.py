@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import attrs
 
-from heald import HealdError, counted
+from heald import HealdError, counted, visible
 
 
 @attrs.define
@@ -110,4 +112,17 @@ class SessionNotSubagent(HealdError, LookupError):
     id: str
 
     def message(self) -> str:
-        return f"session {self.id!r} is no subagent; `heald sessions show {self.id}` shows it"
+        word = shlex.quote(visible(self.id))
+        return f"session {self.id!r} is no subagent; `heald sessions show {word}` shows it"
+
+
+@attrs.define
+class AgentNotInTree(HealdError, LookupError):
+    """A tree was to be shown from an agent on that is not in it."""
+
+    code = "AGENT_NOT_IN_TREE"
+    id: str
+    root: str
+
+    def message(self) -> str:
+        return f"{self.id!r} is no agent below {self.root!r}, or no longer; leave out --after"

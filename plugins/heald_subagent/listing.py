@@ -14,16 +14,11 @@ import attrs
 import msgspec
 
 from heald import CancelToken, Scope, raise_if_cancelled
-from heald_projection import projections
-from heald_query import SessionRecord, session_query
+from heald_query import SessionRecord
 from heald_session import Header, SessionId, session_store
-from heald_subagent.errors import (
-    SubagentProjectionsUnavailable,
-    SubagentQueryUnavailable,
-    SubagentSessionStoreUnavailable,
-)
 from heald_subagent.ladder import Finding, Ladder
 from heald_subagent.rows import ORIGIN, ChildRow, DiagnosticRow, SubagentRow
+from heald_subagent.services import corpus_of
 from heald_subagent.workers import work_through
 
 COLD_READS = 4
@@ -126,16 +121,9 @@ class Listing:
 
     async def _enumerate(self, cancel: CancelToken | None) -> Sequence[SessionRecord]:
         """Read the corpus once, everything it needs having been looked for first."""
-        if self.scope.find(projections) is None:
-            raise SubagentProjectionsUnavailable
-        if self.scope.find(session_store) is None:
-            raise SubagentSessionStoreUnavailable
-        raise_if_cancelled(cancel)
-        query = self.scope.find(session_query)
-        if query is None:
-            raise SubagentQueryUnavailable
+        corpus = corpus_of(self.scope, cancel)
         try:
-            records = await query.list_sessions(cancel=cancel)
+            records = await corpus.list_sessions(cancel=cancel)
         except Exception:
             raise_if_cancelled(cancel)
             raise

@@ -10,11 +10,11 @@ import msgspec
 
 from heald import Scope
 from heald_projection import ProjectionFaulted
-from heald_query import session_query
 from heald_session import Header, SessionId
 from heald_subagent.errors import SessionNotSubagent
 from heald_subagent.identity import KEY, Identity, identity_from
 from heald_subagent.rows import ORIGIN, Activity
+from heald_subagent.services import corpus_of
 from heald_subagent.tree import Cost, as_time, costs_of
 
 _SHOWN = {"agent_provider": "adapter"}
@@ -70,7 +70,7 @@ async def portrait_of(scope: Scope, id: SessionId) -> Portrait:  # noqa: A002 - 
     Raises `SessionNotSubagent`, and what an observation raises but for a descriptor that no fold
     can take: that is a subagent without an identity.
     """
-    query = scope.require(session_query)
+    query = corpus_of(scope)
     try:
         async with query.observe_session(id, [KEY]) as seen:
             header, source = seen.header, seen.source

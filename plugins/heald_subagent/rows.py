@@ -45,8 +45,9 @@ class DiagnosticRow(
 ):
     """A child whose identity cannot be told; nothing of its content is shown.
 
-    `corrupt` will stay so, `unavailable` is looked at again by the next listing, `unsupported` is
-    kept in the type and never produced.
+    `corrupt` is what its log says, or that it was deleted and made again while it was listed;
+    `unavailable` is a log that could not be read this time; `unsupported` is kept in the type and
+    never produced. Every listing looks again.
     """
 
     id: SessionId

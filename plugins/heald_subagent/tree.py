@@ -9,10 +9,10 @@ import attrs
 import msgspec
 
 from heald import Scope
-from heald_query import session_query
 from heald_session import Header, SessionId
 from heald_subagent.listing import Listing
 from heald_subagent.rows import Activity, ChildRow, SubagentRow
+from heald_subagent.services import corpus_of
 
 KEYS = ("subagentTiming", "tokenUsage")
 _DRAWN = 20
@@ -72,6 +72,11 @@ class Agents:
         rows = [row for row in self.rows if isinstance(row, ChildRow) and row.activity == activity]
         return Agents(rows, self.costs)
 
+    def behind(self, id: SessionId) -> Agents:  # noqa: A002 - what it is
+        """Return those that come after one of them; raises `ValueError` if it is none."""
+        place = [row.id for row in self.rows].index(id)
+        return Agents(self.rows[place + 1 :], self.costs)
+
 
 async def agents_below(scope: Scope, root: SessionId) -> Agents:
     """List the agents below a session, and take what they took from cells and checkpoints."""
@@ -82,7 +87,7 @@ async def agents_below(scope: Scope, root: SessionId) -> Agents:
 
 async def costs_of(scope: Scope, headers: Iterable[Header]) -> Mapping[SessionId, Cost]:
     """Return what sessions took as far as cells and checkpoints tell, reading no log."""
-    known = await scope.require(session_query).known_values(headers, KEYS)
+    known = await corpus_of(scope).known_values(headers, KEYS)
     return {id_: Cost.of(snapshot.values) for id_, snapshot in known.items()}
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import click
 import msgspec
 
-from heald import Host, visible
+from heald import Host, counted, visible
 from heald.verbs import host_verb, json_option, print_json, print_table
-from heald_query import session_named, session_query
-from heald_session import SessionId, checked_id
+from heald_query import SessionRecord, session_named
+from heald_session import Header, SessionId, SessionNotFound, checked_id
+from heald_subagent.errors import AgentNotInTree
 from heald_subagent.hookspecs import subagents
 from heald_subagent.portrait import Portrait, portrait_of
-from heald_subagent.rows import Activity, ChildRow, SubagentRow
+from heald_subagent.rows import ORIGIN, Activity, ChildRow, SubagentRow
+from heald_subagent.services import corpus_of
 from heald_subagent.tree import Agents, agents_below, line_of, object_of, told
 from heald_subagent.watching import watched
 
@@ -31,11 +34,12 @@ async def list_agents(host: Host, session: str, *, descendants: bool, as_json: b
     """List the subagents of a session.
 
     SESSION is an id, or the beginning of one as long as only one fits. `activity` says only
-    whether a subagent is live in this process. A subagent that cannot be told is listed with the
-    reason: `corrupt` will stay so, `unavailable` may be readable the next time.
+    whether a subagent is live in the process of this verb: what another process runs is inactive
+    here. A subagent that cannot be told is listed with the reason: `corrupt` if its log says so, or
+    if it was deleted and made again just now; `unavailable` if its log could not be read this time.
     """
     service = host.scope.require(subagents)
-    id = await _resolved(host, session)  # noqa: A001 - what it is
+    id = await _root(host, session)  # noqa: A001 - what it is
     rows = await (service.list_descendants(id) if descendants else service.list_children(id))
     if as_json:
         print_json([msgspec.to_builtins(row) for row in rows])
@@ -51,7 +55,8 @@ async def list_agents(host: Host, session: str, *, descendants: bool, as_json: b
 @click.option(
     "--activity",
     type=click.Choice(["running", "inactive"]),
-    help="Show only agents that are live in this process, or only those that are not.",
+    help="Show only agents that are live in the process of this verb, or only those that are not. "
+    "What another process runs is inactive here.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most so many.")
 @click.option("--after", metavar="ID", help="Begin behind this agent, the last one shown before.")
@@ -76,16 +81,17 @@ async def show_tree(
     """
     if follow and (as_json or limit or after):
         raise click.UsageError("--follow cannot be combined with --json, --limit or --after")
-    id = await _resolved(host, session)  # noqa: A001 - what it is
+    id = await _root(host, session)  # noqa: A001 - what it is
     if follow:
         await watched(lambda: _drawn_now(host, id, activity))
         return
-    agents = (await agents_below(host.scope, id)).only(activity)
-    page = _page(agents.rows, limit, after)
+    agents = await agents_below(host.scope, id)
+    left = (agents if after is None else _behind(agents, after, id)).only(activity).rows
+    page = left[:limit]
     if as_json:
         print_json([object_of(row, agents.cost(row)) for row in page])
         return
-    lines = [*_drawn(agents, page), *_more(agents.rows, page, session)]
+    lines = [*_drawn(agents.only(activity), page), *_more(left, page)]
     if sys.stdin.isatty() and sys.stdout.isatty():
         await asyncio.to_thread(click.echo_via_pager, "\n".join(lines) + "\n")
     else:
@@ -102,7 +108,8 @@ async def show_agent(host: Host, session: str, *, as_json: bool) -> int:
     SESSION is an id, or the beginning of one as long as only one fits. A subagent whose descriptor
     cannot be read is shown with what its header says, and the exit code is then 1.
     """
-    portrait = await portrait_of(host.scope, await _resolved(host, session))
+    records = await corpus_of(host.scope).list_sessions()
+    portrait = await portrait_of(host.scope, _resolved(session, records))
     if as_json:
         print_json(portrait.as_json())
     else:
@@ -123,7 +130,7 @@ def _drawn(agents: Agents, page: Sequence[SubagentRow]) -> Iterator[str]:
     """Yield the lines of a page, and the one of the whole tree."""
     for row in page:
         yield visible(line_of(row, agents.cost(row)))
-    many = "1 agent" if len(agents.rows) == 1 else f"{len(agents.rows)} agents"
+    many = counted(len(agents.rows), "agent")
     if not agents.rows:
         yield "No subagents."
     elif agents.unknown:
@@ -132,25 +139,24 @@ def _drawn(agents: Agents, page: Sequence[SubagentRow]) -> Iterator[str]:
         yield f"{many} in all  {told(agents.total)}"
 
 
-def _page(
-    rows: Sequence[SubagentRow], limit: int | None, after: str | None
-) -> Sequence[SubagentRow]:
-    begin = 0
-    if after is not None:
-        named = session_named(after, [row.id for row in rows])
-        begin = 1 + next(n for n, row in enumerate(rows) if row.id == named)
-    return rows[begin:] if limit is None else rows[begin : begin + limit]
+def _behind(agents: Agents, after: str, root: SessionId) -> Agents:
+    """Return what is left of a tree; it is the whole one, so that activities may have changed."""
+    try:
+        return agents.behind(_meant(after, [row.id for row in agents.rows]))
+    except SessionNotFound as error:
+        raise AgentNotInTree(after, root) from error
 
 
-def _more(rows: Sequence[SubagentRow], page: Sequence[SubagentRow], session: str) -> Iterator[str]:
-    if page and page[-1] is not rows[-1]:
-        yield f"More: heald agents tree {session} --limit {len(page)} --after {page[-1].id}"
+def _more(left: Sequence[SubagentRow], page: Sequence[SubagentRow]) -> Iterator[str]:
+    if len(page) < len(left):
+        last = _as_word(page[-1].id)
+        yield f"There are more; the same command with `--after {last}` goes on."
 
 
 def _tell_corrupt(portrait: Portrait) -> None:
     click.echo(
-        f"{portrait.id} has no descriptor of its own that can be read, so it cannot be resumed; "
-        f"`heald sessions show {portrait.id}` shows what it logged",
+        f"{visible(portrait.id)} has no descriptor of its own that can be read, so it cannot be "
+        f"resumed; `heald sessions show {_as_word(portrait.id)}` shows what it logged",
         err=True,
     )
 
@@ -158,24 +164,52 @@ def _tell_corrupt(portrait: Portrait) -> None:
 def _tell_unreadable(id: SessionId, problem: str) -> None:  # noqa: A002 - what it is
     click.echo(
         f"{visible(id)} itself cannot be read ({visible(problem)}); its subagents are shown all "
-        f"the same, and `heald sessions verify {visible(id)}` tells more",
+        f"the same, and `heald sessions verify {_as_word(id)}` tells more",
         err=True,
     )
 
 
-async def _resolved(host: Host, given: str) -> SessionId:
-    """Return the id that is meant: one that a session has, or that one names as its parent.
+def _tell_subagent(header: Header) -> None:
+    parent = header.parent_session
+    whose = "" if parent is None else f" of {visible(parent)}"
+    click.echo(
+        f"{visible(header.id)} is itself a subagent{whose}; only its own subagents are shown, and "
+        f"`heald agents show {_as_word(header.id)}` shows what it is",
+        err=True,
+    )
 
-    Says if that session cannot be read itself: its subagents are in headers of their own.
+
+def _as_word(id: SessionId) -> str:  # noqa: A002 - what it is
+    """Return an id as one word of a command line, which a terminal can show."""
+    return shlex.quote(visible(id))
+
+
+async def _root(host: Host, given: str) -> SessionId:
+    """Return the session whose subagents are meant, saying what its list does not.
+
+    If it cannot be read itself, its subagents are still in headers of their own.
     """
-    records = await host.scope.require(session_query).list_sessions()
+    records = await corpus_of(host.scope).list_sessions()
+    meant = _resolved(given, records)
+    record = next((record for record in records if record.id == meant), None)
+    if record is not None and record.problem is not None:
+        _tell_unreadable(meant, record.problem)
+    elif record is not None and record.header is not None and record.header.origin == ORIGIN:
+        _tell_subagent(record.header)
+    return meant
+
+
+def _resolved(given: str, records: Iterable[SessionRecord]) -> SessionId:
+    """Return the id that is meant: one that a session has, or that one names as its parent."""
     parents = (r.header.parent_session for r in records if r.header is not None)
     known = {*(record.id for record in records), *filter(None, parents)}
-    meant = session_named(checked_id(SessionId(given)), known)
-    for record in records:
-        if record.id == meant and record.problem is not None:
-            _tell_unreadable(meant, record.problem)
-    return meant
+    return _meant(checked_id(SessionId(given)), known)
+
+
+def _meant(given: str, ids: Collection[SessionId]) -> SessionId:
+    """Return the one id that is meant, which may be typed as it is shown."""
+    shown = {visible(id_): id_ for id_ in ids}
+    return shown.get(given) or session_named(given, ids)
 
 
 def _cells(row: SubagentRow) -> Sequence[object]:

@@ -28,6 +28,7 @@ from heald_subagent import (
     ladder,
     listing,
     rows,
+    services,
     workers,
 )
 from heald_subagent.ladder import WITNESS
@@ -753,13 +754,13 @@ async def test_a_session_that_is_its_own_parent_is_its_child_and_never_its_desce
     assert await world.descendants("a") == []
 
 
-MODULES = (listing, ladder, workers, rows)
+MODULES = (listing, ladder, workers, rows, services)
 ALLOWED = {
     "heald": {"CancelToken", "Scope", "raise_if_cancelled"},
     "heald_session": {"Header", "LogOffset", "Seq", "SessionId", "session_store"},
     "heald_projection": {"ProjectionFaulted", "projections"},
     "heald_projection_cache": {"projection_cache"},
-    "heald_query": {"SessionRecord", "session_query"},
+    "heald_query": {"SessionQuery", "SessionRecord", "session_query"},
 }
 OWN = {
     "heald_subagent.errors": {
@@ -770,6 +771,7 @@ OWN = {
     "heald_subagent.identity": {"KEY", "IdentityView", "own_view"},
     "heald_subagent.ladder": {"Finding", "Ladder"},
     "heald_subagent.rows": {"ORIGIN", "ChildRow", "DiagnosticRow", "SubagentRow"},
+    "heald_subagent.services": {"corpus_of"},
     "heald_subagent.workers": {"is_being_cancelled", "work_through"},
 }
 """What the listing may take from its own package: a view's type, never the fold or the parser."""

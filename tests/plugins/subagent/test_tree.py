@@ -11,9 +11,10 @@ import pytest
 from heald_projection import ProjectionFaulted
 from heald_query import session_query
 from heald_session import Seq, SessionId
-from heald_subagent.errors import SessionNotSubagent
+from heald_subagent.errors import SessionNotSubagent, SubagentQueryUnavailable
 from heald_subagent.portrait import portrait_of
-from heald_subagent.tree import Cost, agents_below
+from heald_subagent.rows import ChildRow, DiagnosticRow, Mode
+from heald_subagent.tree import Agents, Cost, agents_below, as_time, costs_of, line_of
 
 if TYPE_CHECKING:
     from tests.plugins.subagent.conftest import OpenWorld, World
@@ -102,3 +103,96 @@ async def test_what_is_no_subagent_has_no_portrait(world: World) -> None:
     await world.session("ordinary", live=False)
     with pytest.raises(SessionNotSubagent):
         await portrait_of(world.host.scope, SessionId("ordinary"))
+
+
+async def test_an_agent_that_is_live_here_is_running_and_can_be_picked_by_that(
+    world: World,
+) -> None:
+    await world.child("live", ONE_SHOT)
+    await world.child("cold", ONE_SHOT, live=False)
+    await world.child("corrupt", {"version": 3}, live=False)
+    agents = await agents_below(world.host.scope, PARENT)
+    picked = {
+        activity: [row.id for row in agents.only(activity).rows]
+        for activity in ("running", "inactive", None)
+    }
+    assert picked == {
+        "running": ["live"],
+        "inactive": ["cold"],
+        None: ["live", "cold", "corrupt"],
+    }
+    running = agents.only("running")
+    assert (running.total, running.unknown) == (Cost(0, 0), 0)
+    assert line_of(running.rows[0], Cost(5, 6)) == "live  running  one-shot  0.0 s  6 tokens"
+
+
+async def test_a_turn_that_is_open_counts_as_far_as_it_is_logged(world: World) -> None:
+    child = await world.child("live", ONE_SHOT)
+    now = child.hot()[-1].time + 1000
+    world.host.now = lambda: now
+    child.append("turn/start", {"turn": 1})
+    world.host.now = lambda: now + 1500
+    child.append("assistant/message", {"text": "so far", "finish": "stop"})
+    assert (await costs(world))["live"].ms == 1500
+    world.host.now = lambda: now + 60_000
+    assert (await costs(world))["live"].ms == 1500
+
+
+def a_row(depth: int | None) -> ChildRow:
+    mode: Mode = "one-shot"
+    return ChildRow(
+        id=SessionId("x"), activity="inactive", has_children=False, mode=mode, depth=depth
+    )
+
+
+@pytest.mark.parametrize(
+    ("depth", "drawn"),
+    [
+        (None, "x"),
+        (1, "x"),
+        (3, "    x"),
+        (20, " " * 38 + "x"),
+        (21, " " * 40 + "[21] x"),
+        (10_000, " " * 40 + "[10000] x"),
+    ],
+)
+def test_an_agent_is_drawn_below_its_parent_up_to_a_depth_that_is_told_from_then_on(
+    depth: int | None, drawn: str
+) -> None:
+    assert line_of(a_row(depth), Cost()) == f"{drawn}  inactive  one-shot  -  - tokens"
+    broken = DiagnosticRow(id=SessionId("x"), reason="corrupt", depth=depth)
+    assert line_of(broken, Cost()) == f"{drawn}  corrupt"
+
+
+@pytest.mark.parametrize(
+    ("ms", "told"),
+    [
+        (None, "-"),
+        (0, "0.0 s"),
+        (59_940, "59.9 s"),
+        (60_000, "1 min 0 s"),
+        (3_599_000, "59 min 59 s"),
+        (3_600_000, "1 h 0 min"),
+        (90_061_000, "25 h 1 min"),
+    ],
+)
+def test_a_time_is_told_in_the_two_units_that_matter(ms: int | None, told: str) -> None:
+    assert as_time(ms) == told
+
+
+def test_a_sum_is_of_what_is_known() -> None:
+    assert Cost.sum([Cost(1, None), Cost(2, 3), Cost()]) == Cost(3, 3)
+    assert Cost.sum([Cost(), Cost()]) == Cost()
+    agents = Agents([a_row(1)], {})
+    assert (agents.total, agents.unknown) == (Cost(), 1)
+
+
+async def test_a_tree_and_a_portrait_need_the_services_that_a_listing_needs(
+    open_world: OpenWorld,
+) -> None:
+    async with open_world(without=["query"]) as world:
+        for asked in (agents_below, portrait_of):
+            with pytest.raises(SubagentQueryUnavailable):
+                await asked(world.host.scope, PARENT)
+        with pytest.raises(SubagentQueryUnavailable):
+            await costs_of(world.host.scope, [])

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from heald_session import SessionId
 
 if TYPE_CHECKING:
     from tests.plugins.subagent.conftest import OpenWorld
@@ -39,10 +43,8 @@ async def home(open_world: OpenWorld, heald_home: Path) -> Path:
     return heald_home
 
 
-PROFILE = "".join(
-    f'[[rows]]\nid = "{name}"\nplugin = "{name}"\n'
-    for name in ("session", "persistence", "projection", "projection-cache", "query", "subagent")
-)
+ROWS = ("session", "persistence", "projection", "projection-cache", "query", "subagent")
+PROFILE = "".join(f'[[rows]]\nid = "{name}"\nplugin = "{name}"\n' for name in ROWS)
 
 
 async def run(home: Path, *arguments: str, verb: str = "list") -> CompletedProcess[str]:
@@ -53,6 +55,7 @@ async def run(home: Path, *arguments: str, verb: str = "list") -> CompletedProce
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
     )
 
 
@@ -181,11 +184,97 @@ async def test_a_tree_adds_up_what_its_agents_worked_and_used(
 
 
 async def test_a_tree_is_shown_in_pages_that_say_how_to_go_on(home: Path) -> None:
-    first = (await tree(home, "parent-1", "--limit", "1")).stdout.splitlines()
-    assert first[0].startswith("a  inactive")
-    assert first[-1] == "More: heald agents tree parent-1 --limit 1 --after a"
-    rest = (await tree(home, "parent-1", "--after", "a")).stdout.splitlines()
-    assert [line.split()[0] for line in rest] == ["aa", "b", "3"]
+    first = (await tree(home, "parent-1", "--limit", "2")).stdout.splitlines()
+    assert [line.split()[0] for line in first] == ["a", "aa", "3", "There"]
+    assert first[-1] == "There are more; the same command with `--after aa` goes on."
+    rest = (await tree(home, "parent-1", "--limit", "2", "--after", "aa")).stdout.splitlines()
+    assert [line.split()[0] for line in rest] == ["b", "3"]
+
+
+async def test_the_pages_of_one_activity_are_of_that_activity_to_the_end(home: Path) -> None:
+    options = ("parent-1", "--activity", "inactive", "--limit", "1")
+    first = (await tree(home, *options)).stdout.splitlines()
+    assert [line.split()[0] for line in first] == ["a", "2", "There"]
+    rest = (await tree(home, *options, "--after", "a")).stdout.splitlines()
+    assert [line.split()[0] for line in rest] == ["aa", "2"]
+
+
+async def test_a_page_may_begin_behind_an_agent_that_is_not_of_the_activity(home: Path) -> None:
+    options = ("parent-1", "--activity", "inactive", "--after", "b")
+    assert [line.split()[0] for line in (await tree(home, *options)).stdout.splitlines()] == ["2"]
+
+
+@pytest.mark.parametrize("after", ["parent-1", "c", "nobody"])
+async def test_a_page_behind_what_is_not_in_the_tree_says_that_it_is_not(
+    home: Path, after: str
+) -> None:
+    result = await tree(home, "parent-1", "--after", after)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"heald: AGENT_NOT_IN_TREE: {after!r} is no agent below 'parent-1', or no longer; "
+        "leave out --after\n"
+    )
+
+
+async def test_the_tree_of_hundreds_of_agents_is_gone_through_page_by_page(
+    open_world: OpenWorld, heald_home: Path
+) -> None:
+    (heald_home / "profiles" / "alone").mkdir(parents=True)
+    (heald_home / "profiles" / "alone" / "heald.toml").write_text(PROFILE)
+    names = [f"agent {n:03} \x1b" for n in range(400)]
+    async with open_world() as world:
+        making = asyncio.Semaphore(8)
+
+        async def make(n: int) -> None:
+            parent = names[n - n % 20] if n % 20 else "top"
+            async with making:
+                await world.child(names[n], ONE_SHOT, parent=parent, live=False)
+
+        await asyncio.gather(*map(make, range(len(names))))
+    shown: list[str] = []
+    command = ["top", "--limit", "150"]
+    for count in (150, 150, 100):
+        *lines, told = (await tree(heald_home, *command)).stdout.splitlines()
+        if count == 150:
+            last = re.fullmatch("There are more; the same command with `(.+)` goes on.", told)
+            assert last is not None
+            command = ["top", "--limit", "150", *shlex.split(last[1])]
+            told = lines.pop()
+        assert told == "400 agents in all  0.0 s  0 tokens"
+        assert len(lines) == count
+        shown += lines
+    assert sorted(line.split()[1] for line in shown) == [f"{n:03}" for n in range(400)]
+    assert sum(line.startswith("agent") for line in shown) == 20
+
+
+async def test_a_subagent_whose_own_subagents_are_listed_is_said_to_be_one(home: Path) -> None:
+    for verb, shown in (("list", "aa  inactive"), ("tree", "aa  inactive")):
+        result = await run(home, "a", verb=verb)
+        assert (result.returncode, shown in result.stdout) == (0, True)
+        assert result.stderr == (
+            "a is itself a subagent of parent-1; only its own subagents are shown, and "
+            "`heald agents show a` shows what it is\n"
+        )
+        assert (await run(home, "parent-1", verb=verb)).stderr == ""
+    assert (await run(home, "a", verb="show")).stderr == ""
+
+
+@pytest.mark.parametrize("verb", ["list", "tree", "show"])
+@pytest.mark.parametrize(
+    ("missing", "code"),
+    [
+        (["query"], "SUBAGENT_CONTROL_QUERY_UNAVAILABLE"),
+        (["projection", "projection-cache", "query"], "SUBAGENT_CONTROL_PROJECTIONS_UNAVAILABLE"),
+    ],
+)
+async def test_a_verb_without_a_service_says_which_row_to_mount(
+    home: Path, verb: str, missing: Collection[str], code: str
+) -> None:
+    rows = [f'[[rows]]\nid = "{name}"\nplugin = "{name}"\n' for name in ROWS if name not in missing]
+    (home / "profiles" / "alone" / "heald.toml").write_text("".join(rows))
+    result = await run(home, "parent-1", verb=verb)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"heald: {code}: ")
 
 
 async def test_a_tree_can_be_of_one_activity(home: Path) -> None:
@@ -197,7 +286,7 @@ async def test_a_tree_can_be_of_one_activity(home: Path) -> None:
     ]
 
 
-async def test_a_followed_tree_shows_what_another_process_adds(
+async def test_a_followed_tree_shows_what_another_process_adds_and_what_changes(
     home: Path, open_world: OpenWorld
 ) -> None:
     command = [sys.executable, "-m", "heald", "--home", str(home), "--profile", "alone"]
@@ -211,9 +300,32 @@ async def test_a_followed_tree_shows_what_another_process_adds(
         async with open_world() as world:
             await world.child("late", ONE_SHOT, parent="parent-1", live=False)
         assert (await following.stdout.readline()).startswith(b"late  inactive  one-shot")
+        assert (await following.stdout.readline()).startswith(b"4 agents in all")
+        async with open_world() as world:
+            late = await world.store.resume(SessionId("late"))
+            now = world.host.now() + 10_000
+            world.host.now = lambda: now
+            late.append("turn/start", {"turn": 1})
+            world.host.now = lambda: now + 2500
+            usage = {"input_tokens": 1200, "output_tokens": 34}
+            late.append("assistant/message", {"text": "done", "finish": "stop", "usage": usage})
+            late.append("turn/end", {"turn": 1, "outcome": "completed"})
+            await world.store.dispose(late)
+        assert (
+            await following.stdout.readline() == b"late  inactive  one-shot  2.5 s  1,234 tokens\n"
+        )
+        total = b"4 agents in all  2.5 s  1,234 tokens\n"
+        assert await following.stdout.readline() == total
     finally:
         following.terminate()
         await following.wait()
+
+
+@pytest.mark.parametrize("option", [["--limit", "1"], ["--after", "a"], ["--json"]])
+async def test_a_followed_tree_has_no_pages_and_no_end(home: Path, option: list[str]) -> None:
+    refused = await tree(home, "parent-1", "--follow", *option)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--follow cannot be combined with --json, --limit or --after" in refused.stderr
 
 
 async def test_show_tells_what_one_agent_is(home: Path) -> None:
@@ -232,6 +344,8 @@ async def test_show_tells_what_one_agent_is(home: Path) -> None:
         "worked": "0.0 s",
         "tokens": "0",
     }
+    lines = (await run(home, "a", verb="show")).stdout.splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines if "label" in line] == ["helper\\x1b[2J"]
     shown = json.loads((await run(home, "a", "--json", verb="show")).stdout)["identity"]
     assert (shown["mode"], shown["label"]) == ("continuable", "helper\x1b[2J")
 
@@ -249,3 +363,27 @@ async def test_show_says_of_each_id_it_cannot_show_which_it_is_and_what_to_do(ho
     damaged = await run(home, "aa", verb="show")
     assert (damaged.returncode, "SESSION_DAMAGED" in damaged.stderr) == (1, True)
     assert "heald sessions salvage" in damaged.stderr
+
+
+async def test_no_id_of_a_stranger_is_obeyed_by_the_terminal(
+    home: Path, open_world: OpenWorld
+) -> None:
+    async with open_world() as world:
+        await world.child("broken \x1b[2J", {"version": 3}, parent="parent-2", live=False)
+        await world.child("below", ONE_SHOT, parent="broken \x1b[2J", live=False)
+        await world.child("sibling", ONE_SHOT, parent="parent-2", live=False)
+        await world.session("plain \x1b[2J", live=False)
+    corrupt = await run(home, "broken", verb="show")
+    assert corrupt.returncode == 1
+    assert corrupt.stderr.startswith(r"broken \x1b[2J has no descriptor of its own")
+    assert "`heald sessions show 'broken \\x1b[2J'`" in corrupt.stderr
+    subagent = await run(home, "broken", verb="tree")
+    assert subagent.stderr.startswith(r"broken \x1b[2J is itself a subagent of parent-2; ")
+    assert "`heald agents show 'broken \\x1b[2J'`" in subagent.stderr
+    assert (await run(home, r"broken \x1b[2J", verb="show")).stderr == corrupt.stderr
+    ordinary = await run(home, "plain", verb="show")
+    assert "`heald sessions show 'plain \\x1b[2J'`" in ordinary.stderr
+    page = await tree(home, "parent-2", "--limit", "1")
+    assert r"`--after 'broken \x1b[2J'`" in page.stdout
+    rest = await tree(home, "parent-2", "--after", r"broken \x1b[2J")
+    assert [line.split()[0] for line in rest.stdout.splitlines()] == ["below", "sibling", "3"]

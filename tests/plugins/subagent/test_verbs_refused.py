@@ -83,6 +83,8 @@ async def test_what_cannot_be_an_id_is_told_apart_from_one_that_nobody_has(
     assert empty.stderr.startswith("heald: SESSION_ID_INVALID: '' cannot be a session id")
     long = await run(home, verb, "x" * 301)
     assert (long.returncode, "SESSION_ID_INVALID" in long.stderr) == (1, True)
+    for refused in (empty, long):
+        assert "see `heald sessions list`" in refused.stderr
     absent = await run(home, verb, "../par\x1b[2J")
     assert (absent.returncode, "SESSION_NOT_FOUND" in absent.stderr) == (1, True)
     assert "\x1b" not in absent.stderr

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import heald_tools_agents
-from heald import CompositionError, Row
+from heald import CancelToken, CompositionError, Row
 from heald.testing import HostFactory
 from heald_models_scripted import Call, Conversation, Reply, Script
 from heald_session import SessionId, TurnContext, session_store
@@ -19,7 +19,7 @@ from heald_session.testing import append_unchecked
 from heald_subagent import ChildRow
 
 if TYPE_CHECKING:
-    from tests.plugins.tools_agents.conftest import OpenOffice
+    from tests.plugins.tools_agents.conftest import Office, OpenOffice
 
 
 def delegate(task: str, **more: object) -> Call:
@@ -181,6 +181,65 @@ async def test_the_list_has_labels_and_activity_leaves_one_shots_out_and_keeps_d
         await store.dispose(broken)
         await office.go()
         assert "broken: cannot be read (corrupt)" in office.results("list_agents")[-2].text
+
+
+async def stored(
+    office: Office, ident: str, parent: str, descriptor: dict[str, object], *, live: bool = False
+) -> None:
+    """Make a subagent that nobody runs."""
+    store = office.host.scope.require(session_store)
+    session = await store.create(
+        cwd="/", id=SessionId(ident), parent_session=SessionId(parent), origin="subagent"
+    )
+    append_unchecked(session, "subagent/descriptor", descriptor)
+    if not live:
+        await store.dispose(session)
+
+
+HELPER = {"version": 2, "mode": "continuable", "provider": "spawn"}
+
+
+async def test_the_list_is_of_children_unless_more_is_asked_for_and_tells_who_is_inactive(
+    open_office: OpenOffice,
+) -> None:
+    async with open_office(
+        lambda _: [Call(tool="list_agents")],
+        lambda _: [Call(tool="list_agents", arguments={"scope": "descendants"})],
+    ) as office:
+        await stored(office, "asleep", "boss", HELPER | {"label": "reader"})
+        await stored(office, "awake", "boss", HELPER | {"label": "writer"}, live=True)
+        await stored(office, "below", "asleep", HELPER | {"label": "their own"})
+        await office.go()
+        children, descendants = (result.text for result in office.results("list_agents"))
+        assert sorted(children.splitlines()) == [
+            "asleep: 'reader', inactive",
+            "awake: 'writer', running",
+        ]
+        assert sorted(descendants.splitlines()) == [
+            "asleep: 'reader', inactive, child of boss",
+            "awake: 'writer', running, child of boss",
+            "below: 'their own', inactive, child of asleep",
+        ]
+
+
+@pytest.mark.parametrize("scope", ["children", "descendants"])
+async def test_a_list_ends_with_the_turn_that_asked_for_it(
+    open_office: OpenOffice, monkeypatch: pytest.MonkeyPatch, scope: str
+) -> None:
+    call = Call(tool="list_agents", arguments={"scope": scope})
+    async with open_office(lambda _: [call]) as office:
+        seen: list[bool] = []
+        service = type(office.service)
+        listed = getattr(service, f"list_{scope}")
+
+        async def spied(self: object, id: SessionId, *, cancel: CancelToken) -> object:  # noqa: A002
+            office.boss.cancel("a person said stop")
+            seen.append(cancel.cancelled)
+            return await listed(self, id, cancel=cancel)
+
+        monkeypatch.setattr(service, f"list_{scope}", spied)
+        assert (await office.go()).outcome == "aborted"
+        assert seen == [True]
 
 
 async def test_without_subagents_the_tools_are_refused(heald_host: HostFactory) -> None:
