@@ -21,6 +21,7 @@ from importlib_metadata import EntryPoint
 from heald.discovery import VERBS, Discovery, Found
 from heald.errors import HealdError, NameConflict, NotFound, VerbBroken, describe
 from heald.output import Output
+from heald.terminal import visible
 from heald.verbs import Invocation
 
 KERNEL = "heald (the kernel)"
@@ -228,7 +229,8 @@ def _run(args: list[str] | None) -> int:
 
 
 def _failed(code: int, text: str, *, mark: str = "heald: ") -> int:
-    click.echo(f"{mark}{text}", err=True)
+    lines = [visible(line) for line in text.split("\n")]  # a session's id may be anything
+    click.echo(mark + "\n".join(lines), err=True)
     return code
 
 

@@ -106,3 +106,16 @@ async def test_a_session_that_is_being_written_is_not_renamed(opened: Any, home:
         forked = heald(home, "sessions", "fork", "aa").stdout.strip()
     async with opened() as host:
         assert (await host.scope.require(session_store).resume(SessionId(forked))).end == 6
+
+
+async def test_an_error_is_shown_and_not_obeyed_by_a_terminal(
+    opened: Any, heald_home: Path
+) -> None:
+    async with opened() as host:
+        store = host.scope.require(session_store)
+        for name in ("x\x07one", "x\x07two"):
+            session = await store.create(cwd="/loom", id=SessionId(name))
+            session.append("turn/start", {"turn": 1})
+    told = heald(heald_home, "sessions", "fork", "x", code=1).stderr
+    assert "x\\x07one" in told
+    assert "\x07" not in told
