@@ -41,7 +41,7 @@ def stack(layers: Iterable[Layer], env: Mapping[str, str]) -> Stack:
     faults: list[Fault] = []
     notices: list[str] = []
     for layer in layers:
-        origins = dict.fromkeys(_FIELDS, layer.name)
+        origins: dict[str, str] = dict.fromkeys(_FIELDS, layer.name)
         for table in layer.rows:
             if _applies(table, env):
                 _insert(table, layer.name, origins, rows, faults)

@@ -67,6 +67,7 @@ class Spies:
     snapshots: list[str] = attrs.field(factory=list)
     snapshot_keys: list[Any] = attrs.field(factory=list)
     before_snapshot: Callable[[SessionId], None] = lambda _: None
+    view: Callable[[SessionId], Snapshot | None] = lambda _: None
     tokens: list[CancelToken | None] = attrs.field(factory=list)
     before_listing: Callable[[], Awaitable[None]] | None = None
     after_listing: Callable[[], Awaitable[None]] | None = None
@@ -179,7 +180,7 @@ class SpiedProjections:
         self._spies.snapshots.append(session.id)
         self._spies.snapshot_keys.append(keys)
         self._spies.before_snapshot(session.id)
-        return self._inner.snapshot(session, keys)
+        return self._spies.view(session.id) or self._inner.snapshot(session, keys)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

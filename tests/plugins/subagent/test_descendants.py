@@ -31,10 +31,12 @@ def places(rows: list[Any]) -> list[tuple[Any, ...]]:
 async def test_a_tree_is_listed_parents_first_with_parent_and_depth(world: World) -> None:
     await world.child("a", continuable(), created_at=1, live=False)
     await world.child("b", continuable(), created_at=2)
+    await world.child("ab", continuable(), parent="a", created_at=4)
     await world.child("aa", continuable(), parent="a", created_at=3)
     rows = await world.descendants()
-    assert places(rows) == [("a", "parent", 1), ("aa", "a", 2), ("b", "parent", 1)]
-    assert [row.has_children for row in rows] == [True, False, False]
+    tree = [("a", "parent", 1), ("aa", "a", 2), ("ab", "a", 2), ("b", "parent", 1)]
+    assert places(rows) == tree
+    assert [row.has_children for row in rows] == [True, False, False, False]
 
 
 async def test_a_session_without_descendants_has_none(world: World) -> None:

@@ -52,6 +52,10 @@ def child(ident: str, activity: str = "inactive", label: str | None = "helper", 
     return ChildRow(id=SessionId(ident), activity=shown, label=label, **fields)
 
 
+def running(ident: str, label: str = "helper") -> Any:
+    return child(ident, "running", label)
+
+
 def corrupt(ident: str, **more: Any) -> Any:
     return DiagnosticRow(id=SessionId(ident), reason="corrupt", **more)
 
@@ -111,7 +115,8 @@ async def test_children_are_in_order_of_creation_then_id_and_an_ordinary_fork_is
     await world.child("late", continuable(), created_at=9)
     await world.child("tie b", continuable(), created_at=5, live=False)
     await world.child("tie a", continuable(), created_at=5)
-    await world.store.fork(SessionId("parent"), id=SessionId("fork"), cut=LogOffset(0))
+    fork = await world.store.fork(SessionId("parent"), id=SessionId("fork"), cut=LogOffset(0))
+    append_unchecked(fork, "subagent/descriptor", continuable())
     assert [row.id for row in await world.children()] == ["tie a", "tie b", "late"]
 
 
@@ -167,7 +172,8 @@ async def test_a_seeded_cold_child_never_asks_the_cache_and_is_observed_once(
 ) -> None:
     await world.child("old", continuable("ancestor"), parent="elsewhere", live=False)
     await world.fork("old", "a", continuable("own"), live=False)
-    world.spies.cache = lambda _: Snapshot(0, {"subagent": continuable("ancestor")})
+    served = {"mode": "continuable", "label": "ancestor", "seq": 0}
+    world.spies.cache = lambda _: Snapshot(0, {"subagent": served})
     assert await world.children() == [child("a", label="own")]
     assert world.spies.cached == []
     assert world.spies.observed == ["a"]
@@ -368,17 +374,81 @@ async def test_without_a_cache_service_there_is_one_observation_and_the_same_row
         assert world.spies.observed == ["a"]
 
 
+@pytest.mark.parametrize("error", [RuntimeError("broken"), asyncio.CancelledError()])
 async def test_a_cache_that_raises_is_passed_over_in_silence(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: World, caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     def fail(_: Header) -> Snapshot | None:
-        raise RuntimeError("the cache is broken")
+        raise error
 
     await world.child("a", continuable(), live=False)
     world.spies.cache = fail
     assert await world.children() == [child("a")]
     assert world.spies.observed == ["a"]
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        {"seq": 0},
+        {"mode": "continuable", "seq": 0},
+        {"mode": "unheard", "label": "a", "seq": 0},
+        {"mode": "one-shot", "label": 5, "seq": 0},
+        {"mode": "one-shot", "seq": "0"},
+        "helper",
+        [],
+    ],
+)
+async def test_a_view_that_is_none_decides_nothing_in_the_cache_and_hides_nobody_live(
+    world: World, view: Any
+) -> None:
+    await world.child("a", continuable(), live=False)
+    await world.child("b", continuable())
+    world.spies.cache = lambda _: Snapshot(0, {"subagent": view})
+    assert await world.children() == [child("a"), running("b")]
+    world.spies.view = lambda ident: Snapshot(0, {"subagent": view}) if ident == "b" else None
+    world.spies.cache = None
+    assert await world.children() == [child("a"), unavailable("b")]
+
+
+async def test_live_children_are_as_they_were_when_they_were_paired(world: World) -> None:
+    """Whatever happens to them while a cold one is read: `activity` is of the same step."""
+    await world.child("cold", continuable(), created_at=1, live=False)
+    gone = await world.child("gone", continuable("before"), created_at=2)
+    other = await world.child("other", continuable("before"), created_at=3)
+
+    async def meanwhile(_: SessionId) -> None:
+        append_unchecked(other, "subagent/descriptor", continuable("after"))
+        await world.store.dispose(gone)
+
+    world.spies.cache = lambda _: None
+    world.spies.while_observing = meanwhile
+    before = [child("cold"), running("gone", label="before"), running("other", label="before")]
+    assert await world.children() == before
+
+
+async def test_a_live_child_is_paired_and_read_in_one_step(world: World) -> None:
+    """Nothing may come between: what is called soon is called after the cells were read."""
+    session = await world.child("a", continuable("before"))
+
+    async def soon() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(append_unchecked, session, "subagent/descriptor", continuable("after"))
+
+    world.spies.after_listing = soon
+    assert await world.children() == [running("a", label="before")]
+    assert await world.children() == [running("a", label="after")]
+
+
+async def test_a_live_session_whose_record_has_no_header_is_listed_with_its_own(
+    world: World,
+) -> None:
+    await world.child("a", continuable())
+    world.spies.records = lambda records: [
+        SessionRecord(r.id, None, live=False, stored=True, problem="broken") for r in records
+    ]
+    assert await world.children() == [running("a")]
 
 
 async def test_an_ordinary_grandchild_leaves_has_children_false(world: World) -> None:
@@ -469,7 +539,7 @@ async def test_an_interrupt_or_an_exit_during_a_read_is_not_held_up(
         if ident == "b":
             raise error
 
-    for ident in "abcdef":
+    for ident in "abcdefghijkl":
         await world.child(ident, continuable(), live=False)
     world.spies.cache = lambda _: None
     world.spies.while_observing = fail
@@ -480,6 +550,7 @@ async def test_an_interrupt_or_an_exit_during_a_read_is_not_held_up(
         caught = raised
     assert type(caught) is error
     assert world.spies.in_flight == 0
+    assert len(world.spies.observed) < 12
 
 
 async def test_the_services_are_asked_for_exactly_the_one_key(world: World) -> None:
@@ -810,7 +881,8 @@ def test_the_listing_reads_no_log_through_what_it_was_given(module: Any) -> None
     """Sessions and observations have events; nothing here asks them for any."""
     tree = ast.parse(Path(module.__file__).read_text("utf-8"))
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    reading = {"append", "events", "hot", "read", "read_window", "resume", "save", "state"}
+    reading = {"append", "events", "history", "hot", "read", "read_window", "resume", "save"}
+    reading |= {"context", "search", "state", "window"}
     appended = {str(name) for name in map(name_appended_to, ast.walk(tree)) if name}
     assert attributes & reading <= {"append"}
     assert not appended & {"session", "seen", "store", "query"}
