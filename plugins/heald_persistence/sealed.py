@@ -95,7 +95,7 @@ class Sealed:
         """Yield what is wrong with the structure and the checksums, decoding events only then."""
         for region in self.regions:
             try:
-                check_frame(self._bytes(region)[region.head :], self.zone(region))
+                check_frame(self._frame(region), self.zone(region))
             except BadFrame:
                 parts = self._region_parts(region, None)
                 yield from (part for part in parts if isinstance(part, Damage))
@@ -120,7 +120,7 @@ class Sealed:
             return region.zone
         if not region.head:
             raise BadFrame("no zone map begins here")
-        found = self._block_at(region.place)
+        found = self._block_at(region.place, region.head)
         if (found.stop, found.first, found.end) != (region.stop, region.first, region.end):
             raise BadFrame("log.idx says something else")
         assert found.zone is not None  # noqa: S101 - that of a block is known
@@ -133,7 +133,7 @@ class Sealed:
             if zone.cites:
                 events = events_of(self._decompressed(region, zone))
             else:
-                check_frame(self._bytes(region)[region.head :], zone)
+                check_frame(self._frame(region), zone)
                 events = []
         except BadFrame:
             return None
@@ -186,21 +186,25 @@ class Sealed:
             place += _PIECE
         return None
 
-    def _block_at(self, place: int) -> Region:
-        data = self._source.at(place, min(_HEAD_BYTES, self._stop - place))
+    def _block_at(self, place: int, length: int = _HEAD_BYTES) -> Region:
+        """Read a zone map, which may have another length than is guessed."""
+        data = self._source.at(place, min(length, self._stop - place))
         head = PREFIX + map_length(data[:PREFIX])
         if head > len(data):
             data += self._source.at(place + len(data), min(head, self._stop - place) - len(data))
         return region_of(place, head, zone_map_of(data[PREFIX:head]))
 
     def _decompressed(self, region: Region, zone: ZoneMap) -> bytes:
-        data = self._bytes(region)
+        frame = self._frame(region)
         self._source.counts.frames_decoded += 1
-        return decompress(data[region.head :], zone)
+        return decompress(frame, zone)
 
-    def _bytes(self, region: Region) -> bytes:
+    def _frame(self, region: Region) -> bytes:
+        return self._bytes(region, region.head)
+
+    def _bytes(self, region: Region, start: int = 0) -> bytes:
         stop = min(region.stop, self._stop, region.place + _RUBBLE_LIMIT)
-        return self._source.at(region.place, stop - region.place)
+        return self._source.at(region.place + start, stop - region.place - start)
 
     def _region_parts(self, region: Region, wanted: frozenset[str] | None) -> Iterator[Part]:
         zone: ZoneMap | None = None

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from heald import Cancelled, CancelToken, HealdError, Row
+from heald_persistence import session_persistence
 from heald_projection import ProjectionFaulted
 from heald_session import Seq, SessionId
 from heald_session.testing import append_unchecked
@@ -33,12 +34,10 @@ def told(rows: list[Any]) -> dict[str, str]:
 def flip(log: Path, *, holds: bool) -> None:
     """Damage the first frame that holds a descriptor, or the last that is proven not to."""
     data, place, frames = bytearray(log.read_bytes()), 0, []
-    while place < len(data):
-        frame = place + 8 + int.from_bytes(data[place + 4 : place + 8], "little")
-        zone = json.loads(data[place + 8 : frame])
-        if ("subagent/descriptor" in json.dumps(zone)) == holds:
-            frames.append((frame + frame + zone["stored"]) // 2)
-        place = frame + zone["stored"]
+    for zone in zone_maps(log):
+        place += zone["length"]
+        if ("subagent/descriptor" in zone["types"]) == holds:
+            frames.append(place - zone["stored"] // 2)
     data[frames[0] if holds else frames[-1]] ^= 1
     log.write_bytes(data)
 
@@ -63,6 +62,60 @@ async def test_a_damaged_frame_matters_only_if_it_may_hold_the_descriptor(
         flip(heald_home / "sessions" / "a" / "log.jsonl.zst", holds=holds)
         assert told(await world.children()) == {"a": expected, "b": "continuable"}
         assert told(await world.descendants()) == {"a": expected, "b": "continuable"}
+
+
+@pytest.mark.parametrize("seeded", [False, True], ids=["unseeded", "seeded"])
+async def test_a_cold_child_costs_the_frames_that_name_its_descriptor_whatever_its_length(
+    open_world: OpenWorld, heald_home: Path, monkeypatch: pytest.MonkeyPatch, *, seeded: bool
+) -> None:
+    """Of the log that is the index, those frames, the tail, and the map that proves the index."""
+    without = ["persistence", "projection-cache"]
+    async with open_world(without=without, rows=[SMALL]) as world:
+        await world.child("old", IDENTITY, parent="elsewhere", live=False)
+        for count in (100, 400, 1_600):
+            ident = f"of-{count}"
+            if seeded:
+                session = await world.fork("old", ident, IDENTITY)
+            else:
+                session = await world.child(ident, IDENTITY)
+            for number in range(count):
+                append_unchecked(session, "turn/start", FILLER)
+                if number % 25 == 0:
+                    await session.flush()
+            await world.store.dispose(session)
+        logs: dict[str, Any] = {}
+        storage = type(world.host.scope.require(session_persistence))
+        read = storage.read
+
+        async def noted(self: Any, id: SessionId, **how: Any) -> Any:  # noqa: A002
+            logs[id] = await read(self, id, **how)
+            return logs[id]
+
+        monkeypatch.setattr(storage, "read", noted)
+        assert set(told(await world.children()).values()) == {"continuable"}
+    assert logs.keys() == {"of-100", "of-400", "of-1600"}
+    for id_, log in logs.items():
+        place = heald_home / "sessions" / id_
+        tail = (place / "tail.jsonl").read_bytes()
+        zones = zone_maps(place / "log.jsonl.zst")
+        naming = [zone for zone in zones if "subagent/descriptor" in zone["types"]]
+        has_events = tail.count(b"\n") > 1
+        assert len(naming) == 1
+        assert log.frames_decoded == len(naming) + has_events
+        frames = sum(zone["length"] for zone in naming)
+        most = (place / "log.idx").stat().st_size + frames + len(tail)
+        assert log.bytes_read <= most + zones[-1]["head"]
+
+
+def zone_maps(log: Path) -> list[dict[str, Any]]:
+    """Return what the zone map of each frame says, how long it is, and how long both are."""
+    data, place, zones = log.read_bytes(), 0, []
+    while place < len(data):
+        frame = place + 8 + int.from_bytes(data[place + 4 : place + 8], "little")
+        zone = json.loads(data[place + 8 : frame])
+        zones.append(zone | {"head": frame - place, "length": frame + zone["stored"] - place})
+        place = frame + zone["stored"]
+    return zones
 
 
 async def test_a_descriptor_of_ten_megabytes_is_corrupt_and_costs_nobody_else(

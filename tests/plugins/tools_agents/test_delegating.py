@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -184,7 +185,7 @@ async def test_the_list_has_labels_and_activity_leaves_one_shots_out_and_keeps_d
 
 
 async def stored(
-    office: Office, ident: str, parent: str, descriptor: dict[str, object], *, live: bool = False
+    office: Office, ident: str, parent: str, descriptor: Mapping[str, object], *, live: bool = False
 ) -> None:
     """Make a subagent that nobody runs."""
     store = office.host.scope.require(session_store)
