@@ -52,8 +52,9 @@ DATA: dict[str, Any] = {
 }
 SOUND = ("one-shot", "labelled", "continuable", "uninstalled")
 LATE = {"version": 2, "mode": "continuable", "provider": "spawn", "label": "late"}
-OTHERS = ("foreign", "needed", "compacted")
-"""Of a plugin that is not installed; the same, and it says so; a message that was compacted."""
+OTHERS = ("foreign", "needed", "compacted", "long")
+"""Of a plugin that is not installed; the same, and it says so; a message that was compacted; one
+that fills a frame if frames are small."""
 FULL = pytest.mark.crash
 LARGEST = 8
 
@@ -89,10 +90,11 @@ class Happening:
 
 @attrs.frozen
 class Setting:
-    """Whether checkpoints were made, and whether the listing may look at them."""
+    """Whether checkpoints were made, whether the listing may look at them, and what is sealed."""
 
     checkpointed: bool
     cached: bool
+    small_frames: bool = False
 
 
 SESSIONS = st.builds(
@@ -100,7 +102,7 @@ SESSIONS = st.builds(
     parent=st.integers(-2, LARGEST),
     inherits=st.none() | st.integers(0, LARGEST),
     subagent=st.sampled_from([True, True, True, False]),
-    events=st.lists(st.sampled_from([*DATA, *OTHERS]), max_size=3).map(tuple),
+    events=st.lists(st.sampled_from([*DATA, *OTHERS]), max_size=5).map(tuple),
     created_at=st.integers(0, 3),
     live=st.booleans(),
     damage=st.sampled_from([None, None, None, None, "descriptor", "header"]),
@@ -114,7 +116,9 @@ INHERITED = [
 ]
 """An identity, and two sessions that have it from an ancestor only."""
 WORLDS = st.lists(SESSIONS, min_size=1, max_size=LARGEST)
-SETTINGS = st.builds(Setting, checkpointed=st.booleans(), cached=st.booleans())
+SETTINGS = st.builds(
+    Setting, checkpointed=st.booleans(), cached=st.booleans(), small_frames=st.booleans()
+)
 HAPPENINGS = st.builds(
     Happening,
     between=st.lists(st.tuples(st.integers(0, LARGEST), OPERATIONS), max_size=3).map(tuple),
@@ -432,7 +436,7 @@ async def prepared(
     names = tuple(f"s{number}" for number in range(len(world)))
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
-        async with opened(home, watched()[1], cache=setting.checkpointed) as host:
+        async with opened(home, watched()[1], setting, cache=setting.checkpointed) as host:
             for number, planned in enumerate(world):
                 await make(host, planned, number, len(world))
             undamaged = await Stage(host, home, names).logs()
@@ -440,7 +444,7 @@ async def prepared(
             damage(home / "sessions" / name, planned)
         leave_a_birth_unfinished(home / "sessions")
         spies, discovery = watched()
-        async with opened(home, discovery, cache=setting.cached) as host:
+        async with opened(home, discovery, setting, cache=setting.cached) as host:
             for name, planned in zip(names, world, strict=True):
                 if planned.live:
                     with contextlib.suppress(HealdError):  # damaged, or it needs a plugin
@@ -449,9 +453,12 @@ async def prepared(
             yield Stage(host, home, names, undamaged if has_checkpoints else None), spies
 
 
-def opened(home: Path, discovery: Discovery, *, cache: bool) -> Any:
+def opened(home: Path, discovery: Discovery, setting: Setting, *, cache: bool) -> Any:
     names = ["projection-cache"] * cache + ["projection", "query"]
-    rows = [Row(name, name) for name in ("session", "persistence", "subagent")]
+    rows = [Row(name, name) for name in ("session", "subagent")]
+    rows.append(
+        Row("persistence", "persistence", {"seal_bytes": 2000} if setting.small_frames else {})
+    )
     rows += [Row(name, f"spied-{name}") for name in names]
     return open_host(home=home, rows=rows, env={}, discovery=discovery, strict=True)
 
@@ -497,6 +504,8 @@ def write(session: Session, kind: str) -> None:
         seq = append_unchecked(session, "user/message", message, surface=APPEND).seq
         replaced = Surface("replace", seq, seq)
         append_unchecked(session, "user/message", message, surface=replaced, sources=(seq,))
+    elif kind == "long":
+        append_unchecked(session, "turn/start", {"turn": 1, "note": "x" * 1500})
     else:
         append_unchecked(session, "gone/thing", {"mode": "one-shot"}, required=kind == "needed")
 
