@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import resource
@@ -410,7 +411,8 @@ async def deep_trees(place: Path) -> AsyncIterator[Measurement]:
     """Compare the time a row takes among 10,000 live descendants with that among 1,000.
 
     A host does other things between two listings, so none begins with its sessions in the
-    processor's caches: a thousand would fit there, and be compared with memory itself.
+    processor's caches: a thousand would fit there, and be compared with memory itself. Nor does it
+    begin with garbage of what was made before.
     """
     each = {}
     other = bytes(range(256)) * 2**18
@@ -428,7 +430,8 @@ async def deep_trees(place: Path) -> AsyncIterator[Measurement]:
                 )
                 parents.append(child.id)
             best = float("inf")
-            for _ in range(9):
+            for _ in range(15):
+                gc.collect()
                 other.count(b"\x00\x02")
                 began = time.perf_counter()
                 await host.scope.require(subagents).list_descendants(PARENT)

@@ -21,8 +21,8 @@ from heald_session import Header, Session, SessionId, session_store
 T = TypeVar("T")
 
 _EVERYTHING = SessionFilter()
-_FEW = 2_000
-"""So many take no longer than a millisecond or two, and a thread's records come from afar."""
+_FEW = 10_000
+"""So many take no longer than a few milliseconds, and what a thread makes comes from afar."""
 
 
 @attrs.frozen

@@ -30,7 +30,7 @@ from heald_session.hookspecs import (
     window_holders,
 )
 from heald_session.lossless import encoded
-from heald_session.positions import LogOffset, Seq, SessionId
+from heald_session.positions import LogOffset, Seq, SessionId, after
 from heald_session.vocabulary import EventTypes, KnownType
 from heald_session.window import Window, WindowLimits
 
@@ -39,6 +39,25 @@ _logger = logging.getLogger("heald_session")
 
 class LiveSession:
     """The one object that a live session is; without a writer it lives in memory only."""
+
+    __slots__ = (  # lists of thousands look at every one
+        "__weakref__",
+        "_appending",
+        "_closed",
+        "_context",
+        "_cut",
+        "_end",
+        "_failed_holders",
+        "_flushed",
+        "_header",
+        "_history",
+        "_host",
+        "_scope",
+        "_time",
+        "_types",
+        "_window",
+        "_writer",
+    )
 
     def __init__(
         self,
@@ -57,6 +76,7 @@ class LiveSession:
         self._types = types
         self._writer = writer
         self._window = Window(limits)
+        self._end = LogOffset(0)
         self._history = History()
         self._context: TurnContext | None = None
         self._time = 0
@@ -80,7 +100,7 @@ class LiveSession:
 
     @property
     def end(self) -> LogOffset:
-        return self._window.end
+        return self._end
 
     @property
     def flushed(self) -> LogOffset:
@@ -163,6 +183,7 @@ class LiveSession:
         if self._writer is not None:
             self._writer.append((event,))  # raises before anything changed
         self._window.add(event, size)
+        self._end = after(event.seq)
         self._follow(event)
 
     def inherit(self, events: Sequence[Event]) -> None:
@@ -174,6 +195,7 @@ class LiveSession:
     def load(self, events: Sequence[Event]) -> None:
         """Go on with events that storage has, or will have from the first flush on."""
         self._window.extend(events)
+        self._end = self._window.end
         for event in events:
             self._follow(event)
         self._scope.notify(session_loading, self, events)

@@ -7,7 +7,7 @@ is the `subagent` projection's to say.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -16,7 +16,7 @@ from heald import CancelToken, Scope, raise_if_cancelled
 from heald_projection import ProjectionFaulted, projections
 from heald_projection_cache import projection_cache
 from heald_query import session_query
-from heald_session import Header, LogOffset
+from heald_session import Header, LogOffset, SessionId
 from heald_subagent.identity import KEY, IdentityView, own_view
 from heald_subagent.workers import is_being_cancelled
 
@@ -45,12 +45,12 @@ class Ladder:
     scope: Scope
     cancel: CancelToken | None
 
-    def live(self, sessions: Collection[Any]) -> list[Finding]:
+    def live(self, sessions: Mapping[SessionId, Any]) -> dict[SessionId, Finding]:
         """Take live children's identities from their cells, in the step that found them live."""
         service = self.scope.find(projections)
         if service is None:
-            return ["unavailable" for _ in sessions]
-        return [_of_cell(service.snapshot, session) for session in sessions]
+            return dict.fromkeys(sessions, "unavailable")
+        return {id_: _of_cell(service.snapshot, session) for id_, session in sessions.items()}
 
     async def cold(self, header: Header) -> Finding:
         """Take a cold child's identity, reading its log only if no checkpoint can tell."""

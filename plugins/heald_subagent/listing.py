@@ -152,9 +152,9 @@ class Listing:
         Live ones are taken before anything is awaited: `activity` is what the pairing saw.
         """
         ladder = Ladder(self.scope, cancel)
-        live = [corpus.live[header.id] for header in headers if header.id in corpus.live]
-        found = dict(zip((session.id for session in live), ladder.live(live), strict=True))
-        cold = [header for header in headers if header.id not in corpus.live]
+        live = {h.id: s for h in headers if (s := corpus.live.get(h.id)) is not None}
+        found = ladder.live(live)
+        cold = [header for header in headers if header.id not in live]
         findings = await work_through(cold, ladder.cold, limit=COLD_READS)
         found.update(zip((header.id for header in cold), findings, strict=True))
         raise_if_cancelled(cancel)
