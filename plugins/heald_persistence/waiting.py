@@ -55,8 +55,13 @@ class Together:
         asked, self._asked = self._asked, []
         for start in range(0, len(asked), _FEW):
             works, results = zip(*asked[start : start + _FEW], strict=True)
-            done = loop.run_in_executor(None, _outcomes, works)
-            done.add_done_callback(partial(_tell, results))
+            try:
+                done = loop.run_in_executor(None, _outcomes, works)
+            except RuntimeError as error:  # the loop is being closed, so there is no thread
+                for result in results:
+                    result.set_exception(error)
+            else:
+                done.add_done_callback(partial(_tell, results))
 
 
 def _outcomes(works: Sequence[Callable[[], Any]]) -> list[tuple[Any, Exception | None]]:
