@@ -40,25 +40,6 @@ _logger = logging.getLogger("heald_session")
 class LiveSession:
     """The one object that a live session is; without a writer it lives in memory only."""
 
-    __slots__ = (  # lists of thousands look at every one
-        "__weakref__",
-        "_appending",
-        "_closed",
-        "_context",
-        "_cut",
-        "_end",
-        "_failed_holders",
-        "_flushed",
-        "_header",
-        "_history",
-        "_host",
-        "_scope",
-        "_time",
-        "_types",
-        "_window",
-        "_writer",
-    )
-
     def __init__(
         self,
         header: Header,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 from collections.abc import Collection, Iterator
@@ -105,9 +106,9 @@ class Watch:
             self.mark = None
 
     async def _until_something_changes(self) -> None:
-        from watchfiles import awatch  # noqa: PLC0415 - most commands have no skills to watch
-
-        changes = awatch(
+        # Most commands have no skills to watch; and finding a module is work with files.
+        watchfiles = await asyncio.to_thread(importlib.import_module, "watchfiles")
+        changes = watchfiles.awatch(
             *self._watched,
             watch_filter=self._matters,
             recursive=False,  # a link to somewhere large must not be followed
