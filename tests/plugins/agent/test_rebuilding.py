@@ -70,7 +70,8 @@ async def rebuild(host_with: HostWith, folder: Path, prompts: list[str], script:
         request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelReply]]
     ) -> ModelReply:
         sent.append((msgspec.json.encode(request), f"{request.adapter}:{request.model}"))
-        shutil.copytree(folder / "home", folder / f"at-{len(sent)}")
+        logs_alone = shutil.ignore_patterns("cache")  # what is derived may be being written
+        shutil.copytree(folder / "home", folder / f"at-{len(sent)}", ignore=logs_alone)
         return await call_next(request)
 
     def play(_conversation: Conversation) -> Reply:
