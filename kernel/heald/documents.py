@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 import tomllib
@@ -24,23 +23,13 @@ _USUAL_BYTES = 16_384
 MAX_DEPTH = 64
 """Tables and arrays inside one another; everything that walks them may recurse."""
 
-_KINDS: Mapping[str, type] = {
-    "id": str,
-    "row": str,
-    "plugin": str,
-    "after": str,
-    "config": dict,
-    "when": dict,
-    "disabled": bool,
-    "optional": bool,
+_FIELDS: Mapping[str, type] = {"plugin": str, "config": dict, "disabled": bool}
+_FORMS: Mapping[str, tuple[Mapping[str, type], frozenset[str]]] = {
+    "id": ({"id": str, **_FIELDS, "after": str, "when": dict}, frozenset({"id", "plugin"})),
+    "row": ({"row": str, **_FIELDS, "optional": bool, "when": dict}, frozenset({"row"})),
 }
-_FORMS = {
-    "id": (("id", "plugin", "config", "disabled", "after", "when"), ("id", "plugin")),
-    "row": (("row", "plugin", "config", "disabled", "optional", "when"), ("row",)),
-}
-"""Which keys a row and a patch may have, and which they must, by the key that has the row's id."""
+"""What a row and a patch may have, and which of it they must, by the key that has the row's id."""
 _NOTHING = "expected a value, got nothing"
-_CHANGES = ("plugin", "config", "disabled")
 
 
 @attrs.frozen
@@ -93,12 +82,15 @@ def _read(path: Path | str, label: str) -> bytes:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - it is open
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a directory cannot be read
                 if not Path(path).is_relative_to("/dev"):
                     raise _invalid("LAYER_UNREADABLE", "is not an ordinary file", label)
                 os.set_blocking(descriptor, True)
-            content = _whole(file)
+            content = _whole(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise _invalid("LAYER_UNREADABLE", f"cannot be read: {error.strerror}", label) from error
     if len(content) > MAX_BYTES:
@@ -106,10 +98,10 @@ def _read(path: Path | str, label: str) -> bytes:
     return content
 
 
-def _whole(file: io.RawIOBase) -> bytes:
+def _whole(descriptor: int) -> bytes:
     """Return what is in a file, up to a byte more than there may be."""
     content = b""
-    while len(content) <= MAX_BYTES and (piece := file.read(_USUAL_BYTES)):
+    while len(content) <= MAX_BYTES and (piece := os.read(descriptor, _USUAL_BYTES)):
         content += piece
     return content
 
@@ -172,8 +164,8 @@ def _check_patch(patch: Mapping[str, Any], file: str, faults: list[Fault]) -> No
     row = _check_form(patch, "row", file, faults)
     if row is None:
         return
-    if not any(key in patch for key in _CHANGES):
-        message = f"changes nothing; expected one of {', '.join(_CHANGES)}"
+    if patch.keys().isdisjoint(_FIELDS):
+        message = f"changes nothing; expected one of {', '.join(_FIELDS)}"
         faults.append(Fault("LAYER_INVALID", message, file, row, "row"))
     config = patch.get("config")
     if isinstance(config, dict) and isinstance(config.get("merge"), dict) and len(config) > 1:
@@ -183,14 +175,14 @@ def _check_patch(patch: Mapping[str, Any], file: str, faults: list[Fault]) -> No
 
 def _check_form(table: Mapping[str, Any], name: str, file: str, faults: list[Fault]) -> str | None:
     """Find keys that are unknown, missing or of the wrong type; return the id of the row."""
-    known, needed = _FORMS[name]
+    kinds, needed = _FORMS[name]
     row = table[name] if isinstance(table.get(name), str) else None
-    _check_keys(table, known, file, row, faults)
-    missing = [key for key in needed if key not in table]
-    faults += [Fault("LAYER_INVALID", _NOTHING, file, row, key) for key in missing]
+    _check_keys(table, kinds, file, row, faults)
+    if missing := needed - table.keys():
+        faults += [Fault("LAYER_INVALID", _NOTHING, file, row, key) for key in sorted(missing)]
     for key, value in table.items():
-        if key in known and not isinstance(value, _KINDS[key]):
-            message = f"expected {_KINDS[key].__name__}, got {type(value).__name__} {value!r}"
+        if not isinstance(value, kinds.get(key, object)):
+            message = f"expected {kinds[key].__name__}, got {type(value).__name__} {value!r}"
             faults.append(Fault("LAYER_INVALID", message, file, row, key))
     if isinstance(when := table.get("when"), dict):
         _check_when(when, file, row, faults)

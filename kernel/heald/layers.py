@@ -74,8 +74,9 @@ def _insert(
         message = f"no row {after!r}; {did_you_mean(after, rows)}"
         faults.append(Fault("ROW_UNKNOWN", message, file, id_, "after"))
         return
-    config = dict(table.get("config", ()))
-    if config:
+    config: dict[str, Any] = {}
+    if "config" in table:
+        config = dict(table["config"])
         origins = {**origins, **dict.fromkeys(_leaves(config), file)}
     disabled = table.get("disabled", False)
     rows[id_] = Row(id_, table["plugin"], config, disabled, file, origins, config)
@@ -116,12 +117,14 @@ def _patched(row: Row, table: Mapping[str, Any], file: str) -> Row:
             changed += ["config", *_leaves(config)]
     there = {*_FIELDS, *_leaves(config)}
     origins = {**row.origins, **dict.fromkeys(changed, file)}
-    return attrs.evolve(
-        row,
-        plugin=table.get("plugin", row.plugin),
-        disabled=table.get("disabled", row.disabled),
-        config=config,
-        origins={field: origin for field, origin in origins.items() if field in there},
+    return Row(
+        row.id,
+        table.get("plugin", row.plugin),
+        config,
+        table.get("disabled", row.disabled),
+        row.layer,
+        {field: origin for field, origin in origins.items() if field in there},
+        config,
     )
 
 
@@ -148,4 +151,4 @@ def _filled(row: Row, env: Mapping[str, str], faults: list[Fault]) -> Row:
     if not row.disabled:
         for field, message in wrong:
             faults.append(Fault("ENV_UNSET", message, row.origin_of(field), row.id, field))
-    return attrs.evolve(row, config=config, written=row.config)
+    return Row(row.id, row.plugin, config, row.disabled, row.layer, row.origins, row.written)

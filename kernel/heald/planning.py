@@ -19,12 +19,12 @@ from heald.planned import Plan, PlannedRow, failed_row, plugin_of, row_fault
 from heald.plugin import Plugin
 from heald.requirements import in_order, resolve
 from heald.rows import Row, id_fault
-from heald.settings import structure
+from heald.settings import Wrong, structure
 from heald.shape import shape_of
-from heald.vocabulary import declared
+from heald.vocabulary import versions
 
-Declarations: TypeAlias = Mapping[tuple[Declare[Any], str], tuple[int, PlannedRow]]
-"""By vocabulary and key: which version is declared, and by which row."""
+Declarations: TypeAlias = Mapping[tuple[Declare[Any], str], PlannedRow]
+"""By vocabulary and key: which row declares it."""
 
 
 @attrs.frozen
@@ -62,14 +62,14 @@ def plan(rows: Sequence[Row], discovery: Discovery, below: Below | None = None) 
         planned.append(PlannedRow(row, place, found, cls, shape, config))
     planned, undeclared = _part_by_vocabulary(planned, below.declared)
     failed += undeclared
-    resolved = resolve(planned, below.provided, [*failed, *below.failed], discovery)
-    unmet = {item.row for item in resolved.failed}
-    able = [item for item in planned if item.row.id not in unmet]
-    ordered, cycles = in_order(able, resolved.needs)
-    if faults := [*faults, *resolved.faults, *cycles]:
+    needs, unable, unmet = resolve(planned, below.provided, [*failed, *below.failed], discovery)
+    if unable:
+        ids = {item.row for item in unable}
+        planned = [item for item in planned if item.row.id not in ids]
+    ordered, cycles = in_order(planned, needs)
+    if faults := [*faults, *unmet, *cycles]:
         raise CompositionError(tuple(faults))
-    failed += resolved.failed
-    return Plan(tuple(ordered), tuple(failed), resolved.needs, tuple(notices))
+    return Plan(tuple(ordered), (*failed, *unable), needs, tuple(notices))
 
 
 def _distinct(rows: Iterable[Row], faults: list[Fault]) -> list[Row]:
@@ -89,29 +89,28 @@ def configure(
     row: Row, cls: type[Plugin[Any]], faults: list[Fault], notices: list[str]
 ) -> object | None:
     """Structure a row's configuration as its plugin wants it; note what is wrong with it."""
-    structured = structure(row.config, cls.Config)
-    for wrong in structured.wrong:
-        field = f"config.{wrong.path}" if wrong.path else "config"
-        faults.append(row_fault(row, field, "CONFIG_INVALID", wrong.message))
-    origin = row.origin_of("config")
-    notices += [f"{origin}: row {row.id}: {notice}" for notice in structured.notices]
-    config: object | None = structured.config
+    wrong: list[Wrong] = []
+    renamed: list[str] = []
+    config: object | None = structure(row.config, cls.Config, wrong, renamed)
+    for item in wrong:
+        field = f"config.{item.path}" if item.path else "config"
+        faults.append(row_fault(row, field, "CONFIG_INVALID", item.message))
+    if renamed:
+        origin = row.origin_of("config")
+        notices += [f"{origin}: row {row.id}: {notice}" for notice in renamed]
     return config
 
 
 def declarations(rows: Iterable[PlannedRow]) -> Declarations:
     """Return what rows that run declare."""
-    seen: dict[tuple[Declare[Any], str], tuple[int, PlannedRow]] = {}
-    for item in rows:
-        seen |= _declarations(item)
-    return seen
+    return {key: item for item in rows for key in versions(item.cls)}
 
 
 def _part_by_vocabulary(
     planned: Iterable[PlannedRow], below: Declarations
 ) -> tuple[list[PlannedRow], list[FailedRow]]:
     """Part off the rows that declare something which an earlier row declares in another version."""
-    seen: dict[tuple[Declare[Any], str], tuple[int, PlannedRow]] = {}
+    seen: dict[tuple[Declare[Any], str], PlannedRow] = {}
     kept: list[PlannedRow] = []
     failed: list[FailedRow] = []
     for item in planned:
@@ -119,30 +118,22 @@ def _part_by_vocabulary(
             kept.append(item)
             continue
         try:
-            own = _declarations(item)
+            own = versions(item.cls)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin's class method may even sys.exit
             failed.append(item.failed("declare", describe(error)))
             continue
         clashes = []
-        for key, (version, _) in own.items():
-            theirs, other = seen.get(key) or below.get(key) or (version, item)
-            if theirs != version:
+        for key, version in own.items():
+            other = seen.get(key) or below.get(key)
+            if other is not None and (theirs := versions(other.cls)[key]) != version:
                 spec, name = key
                 owner = f"row {other.row.id} (plugin {other.row.plugin})"
                 clashes.append(f"{spec} {name!r} version {version} is version {theirs} in {owner}")
         if clashes:
             failed.append(item.failed("declare", "; ".join(clashes)))
             continue
-        seen |= own
+        seen |= dict.fromkeys(own, item)
         kept.append(item)
     return kept, failed
-
-
-def _declarations(item: PlannedRow) -> Declarations:
-    return {
-        (spec, entry.key): (entry.version, item)
-        for spec, attribute in item.shape.declares
-        for entry in declared(item.cls, spec, attribute)
-    }

@@ -7,8 +7,6 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import attrs
-
 from heald.discovery import Discovery
 from heald.faults import FailedRow, Fault
 from heald.hooks import Provide
@@ -16,22 +14,15 @@ from heald.planned import PlannedRow
 from heald.shape import shape_of
 
 
-@attrs.frozen
-class Resolved:
-    """What requirements came to: needs by row id, rows that cannot run, and faults."""
-
-    needs: Mapping[str, tuple[str, ...]]
-    failed: tuple[FailedRow, ...]
-    faults: tuple[Fault, ...]
-
-
 def resolve(
     planned: Sequence[PlannedRow],
     provided: Collection[Provide[Any]],
     failed: Iterable[FailedRow],
     discovery: Discovery,
-) -> Resolved:
+) -> tuple[dict[str, tuple[str, ...]], list[FailedRow], list[Fault]]:
     """Find for each row the rows it needs; what the composition below provides needs no row.
+
+    Returns them by row id, the rows that cannot run, and faults.
 
     A requirement that nobody meets is a fault, unless a failed row would have met it, or might have
     because its plugin did not import: then the row that requires it is a failed row too.
@@ -49,21 +40,21 @@ def resolve(
     needs: dict[str, tuple[str, ...]] = {}
     unmet = []
     for item in planned:
-        needed: list[str] = []
+        needed: dict[str, None] = {}
         for spec in item.shape.requires:
             provider = providers.get(spec)
             if spec in provided and (provider is None or provider is item):
                 continue  # a row that replaces a service may require the one it replaces
             if provider is not None:
-                needed.append(provider.row.id)
+                needed[provider.row.id] = None
             elif because := absent.because_of(spec):
                 reason = f"{spec} is not provided; these rows failed: {', '.join(because)}"
                 unmet.append(item.failed("requires", reason, because))
                 break
             else:
                 faults.append(item.fault("REQUIREMENT_UNMET", absent.remedy(spec)))
-        needs[item.row.id] = tuple(dict.fromkeys(needed))
-    return Resolved(needs, tuple(unmet), tuple(faults))
+        needs[item.row.id] = tuple(needed)
+    return needs, unmet, faults
 
 
 class _Absent:

@@ -49,31 +49,27 @@ class Wrong:
     message: str
 
 
-@attrs.frozen
-class Structured:
-    """The outcome of structuring: a configuration, or everything that is wrong with the data."""
+def structure(
+    data: Mapping[str, object], cls: type[Any], wrong: list[Wrong], notices: list[str]
+) -> Any:
+    """Turn plain data into a configuration object; note everything that is not exactly it.
 
-    config: Any
-    wrong: tuple[Wrong, ...] = ()
-    notices: tuple[str, ...] = ()
-
-
-def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
-    """Turn plain data into a configuration object, refusing everything that is not exactly it."""
+    `wrong` and `notices` come empty. Returns None if anything is wrong.
+    """
     if not data:
         try:
             attrs.resolve_types(cls)
-            return Structured(cls())
+            return cls()
         except Exception:  # noqa: BLE001, S110 - what is wrong with it is said below
             pass
     try:
         reading = _idle.pop()
     except IndexError:
         reading = _Reading()
+    reading.wrong, reading.notices = wrong, notices
     config = reading.at("", data, cls)
-    wrong, notices = reading.outcome()
     _idle.append(reading)
-    return Structured(None if wrong else config, wrong, notices)
+    return None if wrong else config
 
 
 class _Reading:
@@ -102,14 +98,10 @@ class _Reading:
         ):
             self._converter.register_structure_hook_func(check, hook)
 
-    def outcome(self) -> tuple[tuple[Wrong, ...], tuple[str, ...]]:
-        """Return what was noted, and forget it."""
-        noted = tuple(self.wrong), tuple(self.notices)
-        self.wrong, self.notices = [], []
-        return noted
-
     def at(self, step: str, value: Any, kind: Any) -> Any:
         """Structure the value one step further in; note what is wrong with it and return None."""
+        if type(value) is kind and kind in PLAIN:  # as most are: no need to look for its hook
+            return value
         outside, self._path = self._path, _join(self._path, step)
         try:
             return self._converter.structure(value, kind)

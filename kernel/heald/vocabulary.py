@@ -11,6 +11,7 @@ import attrs
 from heald.errors import VocabularyConflict
 from heald.hooks import Declare
 from heald.plugin import Plugin
+from heald.shape import shape_of
 
 T = TypeVar("T")
 
@@ -36,6 +37,9 @@ class Declared(Generic[T]):
 _asked: WeakKeyDictionary[type[Plugin[Any]], dict[str, tuple[Entry[Any], ...]]] = (
     WeakKeyDictionary()
 )
+_versions: WeakKeyDictionary[type[Plugin[Any]], Mapping[tuple[Declare[Any], str], int]] = (
+    WeakKeyDictionary()
+)
 
 
 def declared(cls: type[Plugin[Any]], spec: Declare[T], attribute: str) -> tuple[Entry[T], ...]:
@@ -55,6 +59,20 @@ def declared(cls: type[Plugin[Any]], spec: Declare[T], attribute: str) -> tuple[
                 raise ValueError(f"{entry.key!r} is declared in two versions by {attribute}")
         known[attribute] = entries
     return known[attribute]
+
+
+def versions(cls: type[Plugin[Any]]) -> Mapping[tuple[Declare[Any], str], int]:
+    """Return what a class declares by vocabulary and key, in which version; raises as `declared`.
+
+    Worked out once: presets are planned by the hundred, with the same plugins.
+    """
+    if (known := _versions.get(cls)) is None:
+        known = _versions[cls] = {
+            (spec, entry.key): entry.version
+            for spec, attribute in shape_of(cls).declares
+            for entry in declared(cls, spec, attribute)
+        }
+    return known
 
 
 class Vocabulary(Generic[T]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -315,6 +316,15 @@ def test_what_is_missing_a_directory_or_too_large_cannot_be_read(tmp_path: Path)
         (fault,) = faults_of(partial(read_layer, tmp_path / name))
         assert fault.code == "LAYER_UNREADABLE"
         assert message in fault.message
+
+
+def test_what_cannot_be_read_is_closed_again(tmp_path: Path) -> None:
+    (tmp_path / "large.toml").write_bytes(b"#" * 2_000_000)
+    os.mkfifo(tmp_path / "pipe.toml")
+    held = len(list(Path("/dev/fd").iterdir()))
+    for name in (".", "large.toml", "pipe.toml"):
+        faults_of(partial(read_layer, tmp_path / name))
+    assert len(list(Path("/dev/fd").iterdir())) == held
 
 
 def test_further_keys_are_those_that_the_reader_allows(write: Write) -> None:

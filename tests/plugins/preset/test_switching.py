@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +27,7 @@ from heald_preset import (
     presets,
 )
 from heald_projection import projections
-from heald_query import session_query
+from heald_query import Order, session_query
 from heald_session import (
     AppendGuard,
     AppendRefused,
@@ -430,6 +431,30 @@ async def test_a_switch_is_no_activity(host: Host, service: Presets, agent: Agen
     await service.switch(agent.session, "b")
 
     assert registry.snapshot(agent.session, keys).values == before
+
+
+async def test_a_switch_leaves_a_session_where_it_stands_in_a_list(
+    host: Host, service: Presets, registry: Agents, project: Path
+) -> None:
+    query, began = host.scope.require(session_query), host.now()
+    made = []
+    for minute in range(3):
+        host.now = partial(int, began + minute * 60_000)
+        made.append(await registry.create(cwd=project))
+
+    async def ids(order: Order) -> list[str]:
+        return [record.id for record in await query.list_sessions(order=order)]
+
+    orders: tuple[Order, ...] = ("created", "-created", "-activity")
+    before = [await ids(order) for order in orders]
+    assert before[2] == [agent.session.id for agent in reversed(made)]
+    host.now = partial(int, began + 3 * 60_000)
+
+    await service.switch(made[0].session, "b")
+    assert [await ids(order) for order in orders] == before
+
+    await begin(made[0])
+    assert (await ids("-activity"))[0] == made[0].session.id, "where a turn does not leave it"
 
 
 async def test_children_join_the_generation_that_their_parent_was_switched_to(
