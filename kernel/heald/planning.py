@@ -19,7 +19,7 @@ from heald.planned import Plan, PlannedRow, failed_row, plugin_of, row_fault
 from heald.plugin import Plugin
 from heald.requirements import in_order, resolve
 from heald.rows import Row, id_fault
-from heald.settings import Wrong, structure
+from heald.settings import structure
 from heald.shape import shape_of
 from heald.vocabulary import versions
 
@@ -89,15 +89,12 @@ def configure(
     row: Row, cls: type[Plugin[Any]], faults: list[Fault], notices: list[str]
 ) -> object | None:
     """Structure a row's configuration as its plugin wants it; note what is wrong with it."""
-    wrong: list[Wrong] = []
-    renamed: list[str] = []
-    config: object | None = structure(row.config, cls.Config, wrong, renamed)
+    config: object | None
+    config, wrong, renamed = structure(row.config, cls.Config)
     for item in wrong:
         field = f"config.{item.path}" if item.path else "config"
         faults.append(row_fault(row, field, "CONFIG_INVALID", item.message))
-    if renamed:
-        origin = row.origin_of("config")
-        notices += [f"{origin}: row {row.id}: {notice}" for notice in renamed]
+    notices += [f"{row.origin_of('config')}: row {row.id}: {notice}" for notice in renamed]
     return config
 
 

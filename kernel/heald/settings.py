@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, Union, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args
 
 import attrs
 
@@ -49,27 +49,30 @@ class Wrong:
     message: str
 
 
-def structure(
-    data: Mapping[str, object], cls: type[Any], wrong: list[Wrong], notices: list[str]
-) -> Any:
-    """Turn plain data into a configuration object; note everything that is not exactly it.
+class Structured(NamedTuple):
+    """The outcome of structuring: a configuration, or everything that is wrong with the data."""
 
-    `wrong` and `notices` come empty. Returns None if anything is wrong.
-    """
+    config: Any
+    wrong: tuple[Wrong, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def structure(data: Mapping[str, object], cls: type[Any]) -> Structured:
+    """Turn plain data into a configuration object, refusing everything that is not exactly it."""
     if not data:
         try:
             attrs.resolve_types(cls)
-            return cls()
+            return Structured(cls())
         except Exception:  # noqa: BLE001, S110 - what is wrong with it is said below
             pass
     try:
         reading = _idle.pop()
     except IndexError:
         reading = _Reading()
-    reading.wrong, reading.notices = wrong, notices
     config = reading.at("", data, cls)
+    wrong, notices = reading.outcome()
     _idle.append(reading)
-    return None if wrong else config
+    return Structured(None if wrong else config, wrong, notices)
 
 
 class _Reading:
@@ -97,6 +100,12 @@ class _Reading:
             (lambda kind: origin(kind) in (Union, UnionType), self._union),
         ):
             self._converter.register_structure_hook_func(check, hook)
+
+    def outcome(self) -> tuple[tuple[Wrong, ...], tuple[str, ...]]:
+        """Return what was noted, and forget it."""
+        noted = tuple(self.wrong), tuple(self.notices)
+        self.wrong, self.notices = [], []
+        return noted
 
     def at(self, step: str, value: Any, kind: Any) -> Any:
         """Structure the value one step further in; note what is wrong with it and return None."""

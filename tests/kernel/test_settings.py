@@ -6,14 +6,14 @@ import datetime as dt
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NewType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType
 
 import attrs
 import pytest
 
 from heald import CompositionError, Row, read_layer, setting, stack
 from heald.interpolation import FromEnvironment
-from heald.settings import Wrong, structure
+from heald.settings import structure
 
 if TYPE_CHECKING:
     from tests.kernel.conftest import Site
@@ -66,28 +66,16 @@ class Everything:
     noted: Annotated[int, "note"] = 0
 
 
-class Done(NamedTuple):
-    config: Any
-    wrong: list[Wrong]
-    notices: list[str]
-
-
-def structured(data: Mapping[str, object], cls: type) -> Done:
-    wrong: list[Wrong] = []
-    notices: list[str] = []
-    return Done(structure(data, cls, wrong, notices), wrong, notices)
-
-
 def one(**data: object) -> Any:
     """Structure values of which nothing is wrong, and return the single one of them."""
-    done = structured(data, Everything)
-    assert done.wrong == []
+    done = structure(data, Everything)
+    assert done.wrong == ()
     (name,) = data
     return getattr(done.config, name)
 
 
 def wrong(**data: object) -> dict[str, str]:
-    done = structured(data, Everything)
+    done = structure(data, Everything)
     assert done.config is None
     return {item.path: item.message for item in done.wrong}
 
@@ -215,16 +203,16 @@ class Checked:
 
 def test_an_array_of_no_stated_kind_takes_anything() -> None:
     bare = attrs.make_class("Bare", {"items": attrs.field(type=list)})
-    assert structured({"items": ["x", 1]}, bare).config.items == ["x", 1]
-    assert structured({"items": "x"}, bare).wrong[0].message == "expected an array, got str 'x'"
+    assert structure({"items": ["x", 1]}, bare).config.items == ["x", 1]
+    assert structure({"items": "x"}, bare).wrong[0].message == "expected an array, got str 'x'"
 
 
 def test_a_missing_value_is_told_and_every_validator_that_refuses() -> None:
-    done = structured({}, Checked)
+    done = structure({}, Checked)
     assert [(w.path, w.message) for w in done.wrong] == [("name", "expected a value, got nothing")]
-    done = structured({"name": "x", "low": -1, "high": 10}, Checked)
+    done = structure({"name": "x", "low": -1, "high": 10}, Checked)
     assert [w.path for w in done.wrong] == ["low", "high"]
-    done = structured({"name": "x", "low": 5, "high": 4}, Checked)
+    done = structure({"name": "x", "low": 5, "high": 4}, Checked)
     assert [(w.path, "high is below low" in w.message) for w in done.wrong] == [("high", True)]
 
 
@@ -239,18 +227,18 @@ class Whole:
 
 
 def test_a_class_that_refuses_as_a_whole_is_told_at_its_path() -> None:
-    (item,) = structured({"start": 2, "end": 1}, Whole).wrong
+    (item,) = structure({"start": 2, "end": 1}, Whole).wrong
     assert (item.path, item.message) == ("", "ValueError: it ends before it starts")
 
 
 def test_an_earlier_name_keeps_working_with_a_notice_wherever_it_stands() -> None:
-    done = structured({"retry": {"tries": 5}, "retries": [{"tries": 6}]}, Everything)
+    done = structure({"retry": {"tries": 5}, "retries": [{"tries": 6}]}, Everything)
     assert done.config.retry == Retry(5)
     assert done.config.retries == [Retry(6)]
-    assert done.notices == [
+    assert done.notices == (
         "config.retry.tries is now config.retry.times; rename it",
         "config.retries[0].tries is now config.retries[0].times; rename it",
-    ]
+    )
     told = wrong(retry={"tries": 5, "times": 6})
     assert told == {"retry.tries": "is the earlier name of 'times', which is given too; remove it"}
 
@@ -305,7 +293,7 @@ class Guarded:
     ],
 )
 def test_what_the_environment_held_is_not_shown(cls: type, data: dict[str, object]) -> None:
-    told = structured(data, cls).wrong
+    told = structure(data, cls).wrong
     assert told
     assert "3cret" not in str(told)
     assert str(SECRET) == "s3cret"
