@@ -30,6 +30,7 @@ from benchmarks.report import Measurement, main
 from heald import Cancelled, CancelToken, Discovery, Host, Row, implements, open_host
 from heald_persistence import SessionPersistence, StoredLog, session_persistence
 from heald_persistence.plugin import PersistencePlugin
+from heald_persistence.testing import blocks_in
 from heald_projection import projections, units
 from heald_session import LogOffset, NewEvent, SessionId, session_store
 from heald_subagent import ChildRow, SubagentRow, subagents
@@ -215,16 +216,11 @@ def least_to_read(session: Path) -> tuple[int, int, int]:
     Those are the index, the last zone map, which says whether the index is true, the blocks that
     name a descriptor, and the tail.
     """
-    log, blocks = (session / "log.jsonl.zst").read_bytes(), []
-    at = head = 0
-    while at < len(log):
-        frame = at + 8 + int.from_bytes(log[at + 4 : at + 8], "little")
-        zone = msgspec.json.decode(log[at + 8 : frame])
-        head, stop = frame - at, frame + zone["stored"]
-        blocks += [stop - at] * (DESCRIPTOR in zone["types"])
-        at = stop
+    found = blocks_in((session / "log.jsonl.zst").read_bytes())
+    blocks = [stop - begin for begin, _, stop, zone in found if DESCRIPTOR in zone["types"]]
+    last = found[-1][1] - found[-1][0]
     tail = (session / "tail.jsonl").read_bytes()
-    most = (session / "log.idx").stat().st_size + head + sum(blocks) + len(tail)
+    most = (session / "log.idx").stat().st_size + last + sum(blocks) + len(tail)
     return len(blocks), int(tail.count(b"\n") > 1), most
 
 

@@ -46,13 +46,11 @@ class Region(NamedTuple):
 
 def bit_of(type: str) -> int:  # noqa: A002
     """Return the bit that stands for a type; several may share one."""
-    return 1 << zlib.crc32(type.encode("utf-8", "surrogatepass")) % _BITS
+    return 1 << _number_of(type)
 
 
-def _place_of(type: str) -> tuple[int, int]:  # noqa: A002
-    """Return the byte of a mask that has a type's bit, and the bit in it."""
-    byte, bit = divmod(bit_of(type).bit_length() - 1, 8)
-    return byte, 1 << bit
+def _number_of(type: str) -> int:  # noqa: A002
+    return zlib.crc32(type.encode("utf-8", "surrogatepass")) % _BITS
 
 
 def region_of(place: int, head: int, zone: ZoneMap) -> Region:
@@ -72,8 +70,8 @@ class Index:
         self.count = 0
         if data[:_HEAD] == _head(log_id):
             self.count = (len(data) - _HEAD) // _SIZE
-            if self.count and not self._holds(self.count):
-                self.count = self._first_wrong()
+        while self.count and not self._holds(self.count):
+            self.count -= 1
 
     def region(self, number: int) -> Region:
         """Decode a record."""
@@ -88,9 +86,9 @@ class Index:
             return [self.region(number) for number in range(self.count)]
         data, end = self._data, _HEAD + self.count * _SIZE
         found: set[int] = set()
-        for byte, bit in {_place_of(name) for name in names}:
+        for byte, bit in {divmod(_number_of(name), 8) for name in names}:
             marks = data[_HEAD + _MASK + byte : end : _SIZE]
-            found.update(number for number, mark in enumerate(marks) if mark & bit)
+            found.update(number for number, mark in enumerate(marks) if mark >> bit & 1)
         return [self.region(number) for number in sorted(found)]
 
     def ends_at(self, place: int) -> bool:
@@ -107,10 +105,6 @@ class Index:
         end = _HEAD + count * _SIZE
         said = self._data[end - _SUM.size : end]
         return said == _SUM.pack(zlib.crc32(self._data[: end - _SUM.size]))
-
-    def _first_wrong(self) -> int:
-        good = (n for n in range(1, self.count + 1) if not self._holds(n))
-        return next(good, self.count + 1) - 1
 
 
 def encode_index(regions: Iterable[Region], log_id: str) -> bytes:

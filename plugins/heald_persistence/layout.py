@@ -40,6 +40,11 @@ class Place:
     path: Path
 
     @property
+    def name(self) -> str:
+        """The directory's name among the sessions."""
+        return self.path.name
+
+    @property
     def facts(self) -> Path:
         """The file that holds the header and the cut."""
         return self.path / FACTS

@@ -127,13 +127,13 @@ class LocalPersistence:
     def _claimed(self, header: Header) -> Iterator[Place]:
         """Take a place for a session in the making, unless making it fails."""
         place = self._place(header.id)
-        if place.path.name in self._held or occupied(place):
+        if place.name in self._held or occupied(place):
             raise SessionIdTaken(header.id)
-        self._held.add(place.path.name)
+        self._held.add(place.name)
         try:
             yield place
         except BaseException:
-            self._held.discard(place.path.name)
+            self._held.discard(place.name)
             raise
 
     def _unborn(
@@ -164,7 +164,7 @@ class LocalPersistence:
         unborn: Unborn | None = None,
         opened: Opened | None = None,
     ) -> LocalWriter:
-        self._held.add(place.path.name)
+        self._held.add(place.name)
         return LocalWriter(
             id,
             place,
@@ -274,7 +274,7 @@ class LocalPersistence:
             lease.close()
 
     def _restore(self, id: SessionId, place: Place) -> None:  # noqa: A002
-        name = place.path.name
+        name = place.name
         entry = next((found for found in self._entries() if found.name == name), None)
         if entry is None:
             raise SessionNotFound(id)

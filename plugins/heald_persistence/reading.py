@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
-
-import attrs
 
 from heald import CancelToken, HealdError, raise_if_cancelled
 from heald_persistence import disk
@@ -20,6 +17,7 @@ from heald_persistence.directory import Directory, unreadable
 from heald_persistence.errors import LogChanged, StorageUnavailable
 from heald_persistence.index import Index
 from heald_persistence.layout import INDEX, LOG, TAIL, Facts
+from heald_persistence.parts import Parts
 from heald_persistence.sealed import Sealed
 from heald_persistence.sieve import Part, concerns, error_of
 from heald_persistence.source import Counts, Source
@@ -30,33 +28,6 @@ from heald_session import Event, Header, LogOffset
 T = TypeVar("T")
 
 _TRIES = 20
-_AT_ONCE = 4
-
-
-@attrs.define
-class _Parts:
-    """Parts of a log, some at a time: a thread for each would cost more than they do."""
-
-    _parts: Iterator[Part]
-    _count: int
-    _read: list[Part] = attrs.field(factory=list, init=False)
-    _ended: bool = attrs.field(default=False, init=False)
-
-    @property
-    def are_due(self) -> bool:
-        """Whether there is nothing to take before some are read."""
-        return not self._read and not self._ended
-
-    def read_on(self) -> None:
-        """Read the next few; blocks."""
-        self._read = [*itertools.islice(self._parts, self._count)]
-        self._ended = len(self._read) < self._count
-        self._count = _AT_ONCE
-
-    def take(self) -> list[Part]:
-        """Return what was read since the last time; nothing at the end."""
-        taken, self._read = self._read, []
-        return taken
 
 
 class LocalLog:
@@ -69,7 +40,7 @@ class LocalLog:
         self._counts = Counts()
         self._blobs = BlobReader(blobs, self._counts)
         self._open: list[Source] = []
-        self._ahead: dict[frozenset[str], _Parts] = {}
+        self._ahead: dict[frozenset[str], Parts] = {}
         """The events of some types, from the first on, of which some have been read."""
         self._used = threading.Lock()
         """Held while a thread works with the files, for nobody may close them then."""
@@ -177,15 +148,15 @@ class LocalLog:
             parts.read_on()
             self._ahead[wanted] = parts
 
-    def _begun(self, start: int, stop: int | None, wanted: frozenset[str] | None) -> _Parts:
+    def _begun(self, start: int, stop: int | None, wanted: frozenset[str] | None) -> Parts:
         ahead = None
         if wanted is not None and start == 0 and stop is None:
             ahead = self._ahead.pop(wanted, None)
         # Of all that there is, the first part alone is known to be wanted.
-        count = 1 if wanted is None else _AT_ONCE
-        return ahead or _Parts(self._filled(self.parts(start, stop, wanted)), count)
+        first = 1 if wanted is None else Parts.AT_ONCE
+        return ahead or Parts(self._filled(self.parts(start, stop, wanted)), first)
 
-    async def _some(self, parts: _Parts, cancel: CancelToken | None) -> list[Part]:
+    async def _some(self, parts: Parts, cancel: CancelToken | None) -> list[Part]:
         raise_if_cancelled(cancel)
         if parts.are_due:
             await asyncio.to_thread(self._exclusively, parts.read_on)

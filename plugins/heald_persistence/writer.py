@@ -64,7 +64,8 @@ class LocalWriter:
         self._end = self._flushed = self._cut = LogOffset(0)
         if unborn is not None:
             self._cut = unborn.cut
-            self._end = self._end if unborn.inheritance is None else unborn.cut
+            if unborn.inheritance is not None:
+                self._end = unborn.cut
         if opened is not None:
             self._lease, self._tail, self._cut = opened.lease, opened.tail, opened.cut
             self._end = self._flushed = opened.end
@@ -150,7 +151,7 @@ class LocalWriter:
             self._lease.close()
         if self._unborn is not None:
             await asyncio.to_thread(self._unborn.close)
-        self._on_close(self._place.path.name)
+        self._on_close(self._place.name)
 
     def _check_usable(self) -> None:
         if self._closed:

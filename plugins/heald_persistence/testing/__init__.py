@@ -9,6 +9,7 @@ class TestMyBackend(PersistenceContract):
 from heald_persistence.testing.contract import PersistenceContract
 from heald_persistence.testing.logs import (
     ODD_IDS,
+    blocks_in,
     make_events,
     make_header,
     make_large,
@@ -20,6 +21,7 @@ from heald_persistence.testing.logs import (
 __all__ = [
     "ODD_IDS",
     "PersistenceContract",
+    "blocks_in",
     "make_events",
     "make_header",
     "make_large",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,3 +78,17 @@ def _whole(event: Event) -> tuple[bytes, bytes]:
 def _event(seq: int, type: str, data: Any) -> Event:  # noqa: A002
     encoded = msgspec.Raw(msgspec.json.encode(data))
     return Event(Seq(seq), type, 1_700_000_000_000 + seq, encoded)
+
+
+def blocks_in(log: bytes | bytearray) -> list[tuple[int, int, int, dict[str, Any]]]:
+    """Return where each block, its frame, and the next block begin, and its zone map.
+
+    They are read as the format is described, by none of the code that is tested.
+    """
+    found, place = [], 0
+    while place < len(log):
+        frame = place + 8 + int.from_bytes(log[place + 4 : place + 8], "little")
+        zone = json.loads(log[place + 8 : frame])
+        found.append((place, frame, frame + zone["stored"], zone))
+        place = frame + zone["stored"]
+    return found

@@ -22,7 +22,7 @@ from heald_persistence import Damage, SessionBusy, SessionDamaged, disk
 from heald_persistence.frames import MAP_MAGIC, ZoneMap
 from heald_persistence.lines import TailHeader, line_of
 from heald_persistence.local import LocalPersistence
-from heald_persistence.testing import make_events, make_header, read_all, same, store
+from heald_persistence.testing import blocks_in, make_events, make_header, read_all, same, store
 from heald_session import Event, LogOffset, SessionId
 
 ONE = SessionId("one")
@@ -52,17 +52,6 @@ async def place(small: LocalPersistence, root: Path) -> Path:
     assert (root / "one" / "log.jsonl.zst").stat().st_size > 2000
     assert len((root / "one" / "tail.jsonl").read_bytes().splitlines()) > 1
     return root / "one"
-
-
-def blocks_in(data: bytes | bytearray) -> list[tuple[int, int, int, dict[str, Any]]]:
-    """Return where each block, its frame, and the next block begin, and its zone map."""
-    found, place = [], 0
-    while place < len(data):
-        frame = place + 8 + int.from_bytes(data[place + 4 : place + 8], "little")
-        zone = json.loads(data[place + 8 : frame])
-        found.append((place, frame, frame + zone["stored"], zone))
-        place = frame + zone["stored"]
-    return found
 
 
 async def read_with_gaps(

@@ -19,7 +19,7 @@ import zstandard
 
 from heald_persistence import LogChanged, LogWriter, disk
 from heald_persistence.local import LocalPersistence
-from heald_persistence.testing import make_events, make_header, read_all, same, store
+from heald_persistence.testing import blocks_in, make_events, make_header, read_all, same, store
 from heald_persistence.writer import LocalWriter
 from heald_session import Event, LogOffset, Seq, SessionId
 
@@ -406,7 +406,7 @@ async def test_the_frames_up_to_a_sessions_own_first_events_are_small(
 ) -> None:
     """Who lists sessions reads where their own events begin, and should not read much for it."""
     await write(small, make_events(150))
-    first, *others, _ = frames(root / "one")
+    first, *others, _ = zones_of(root / "one")
     assert 1000 <= first["raw"] < 2000
     assert all(frame["raw"] >= 4000 for frame in others)
 
@@ -414,19 +414,12 @@ async def test_the_frames_up_to_a_sessions_own_first_events_are_small(
     writer = await small.fork(ONE, LogOffset(140), header)
     await append_in_batches(writer, make_events(150, start=140, type="acme/own"), 5)
     await writer.close()
-    (own,) = (f for f in frames(root / "two") if f["first"] <= 140 < f["first"] + f["count"])
+    frames = zones_of(root / "two")
+    (own,) = (f for f in frames if f["first"] <= 140 < f["first"] + f["count"])
     assert 1000 <= own["raw"] < 2000
-    *after, _ = (frame for frame in frames(root / "two") if frame["first"] > 140)
+    *after, _ = (frame for frame in frames if frame["first"] > 140)
     assert all(frame["raw"] >= 4000 for frame in after)
 
 
-def frames(place: Path) -> list[dict[str, Any]]:
-    """Return what the zone map of each frame says."""
-    data = (place / "log.jsonl.zst").read_bytes()
-    at, zones = 0, []
-    while at < len(data):
-        begin = at + 8
-        frame = begin + int.from_bytes(data[at + 4 : begin], "little")
-        zones.append(json.loads(data[begin:frame]))
-        at = frame + zones[-1]["stored"]
-    return zones
+def zones_of(place: Path) -> list[dict[str, Any]]:
+    return [zone for *_, zone in blocks_in((place / "log.jsonl.zst").read_bytes())]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import pytest
 
 from heald import Cancelled, CancelToken, HealdError, Row
 from heald_persistence import session_persistence
+from heald_persistence.testing import blocks_in
 from heald_projection import ProjectionFaulted
 from heald_session import Seq, SessionId
 from heald_session.testing import append_unchecked
@@ -33,11 +33,12 @@ def told(rows: list[Any]) -> dict[str, str]:
 
 def flip(log: Path, *, holds: bool) -> None:
     """Damage the first frame that holds a descriptor, or the last that is proven not to."""
-    data, place, frames = bytearray(log.read_bytes()), 0, []
-    for zone in zone_maps(log):
-        place += zone["length"]
-        if ("subagent/descriptor" in zone["types"]) == holds:
-            frames.append(place - zone["stored"] // 2)
+    data = bytearray(log.read_bytes())
+    frames = [
+        (frame + stop) // 2
+        for _, frame, stop, zone in blocks_in(data)
+        if ("subagent/descriptor" in zone["types"]) == holds
+    ]
     data[frames[0] if holds else frames[-1]] ^= 1
     log.write_bytes(data)
 
@@ -97,25 +98,15 @@ async def test_a_cold_child_costs_the_frames_that_name_its_descriptor_whatever_i
     for id_, log in logs.items():
         place = heald_home / "sessions" / id_
         tail = (place / "tail.jsonl").read_bytes()
-        zones = zone_maps(place / "log.jsonl.zst")
-        naming = [zone for zone in zones if "subagent/descriptor" in zone["types"]]
+        blocks = blocks_in((place / "log.jsonl.zst").read_bytes())
+        naming = [block for block in blocks if "subagent/descriptor" in block[3]["types"]]
         has_events = tail.count(b"\n") > 1
         assert len(naming) == 1
         assert log.frames_decoded == len(naming) + has_events
-        frames = sum(zone["length"] for zone in naming)
+        frames = sum(stop - begin for begin, _, stop, _ in naming)
+        last_map = blocks[-1][1] - blocks[-1][0]
         most = (place / "log.idx").stat().st_size + frames + len(tail)
-        assert log.bytes_read <= most + zones[-1]["head"]
-
-
-def zone_maps(log: Path) -> list[dict[str, Any]]:
-    """Return what the zone map of each frame says, how long it is, and how long both are."""
-    data, place, zones = log.read_bytes(), 0, []
-    while place < len(data):
-        frame = place + 8 + int.from_bytes(data[place + 4 : place + 8], "little")
-        zone = json.loads(data[place + 8 : frame])
-        zones.append(zone | {"head": frame - place, "length": frame + zone["stored"] - place})
-        place = frame + zone["stored"]
-    return zones
+        assert log.bytes_read <= most + last_map
 
 
 async def test_a_descriptor_of_ten_megabytes_is_corrupt_and_costs_nobody_else(
