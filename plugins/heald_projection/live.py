@@ -43,8 +43,6 @@ class LiveCells:
     It keeps no reference to its session, so that it goes when the session goes.
     """
 
-    __slots__ = ("_cells", "_dispatch", "_reported", "changes", "last", "shown")
-
     def __init__(self, cells: Iterable[Cell], offset: LogOffset = LogOffset(0)) -> None:
         self.last = Seq(offset - 1)
         """The last event that every cell has seen."""

@@ -46,16 +46,14 @@ def page_of(
     records: Sequence[SessionRecord], order: Order, limit: int | None, after: Position | None
 ) -> list[SessionRecord]:
     """Return the records of one page in their order."""
-    found: Iterable[SessionRecord] = records
-    if order == "-activity":
-        return sorted(found, key=_latest)[:limit]
-    if order == "-created":
-        if after is not None:
-            found = (record for record in records if _newest(record) > _reversed(after))
-        return sorted(found, key=_newest)[:limit]
+    if order == "created":
+        later = records if after is None else [r for r in records if r.position > after]
+        return by_creation(later)[:limit]
+    key = _latest if order == "-activity" else _newest
     if after is not None:
-        found = (record for record in records if record.position > after)
-    return by_creation(found)[:limit]
+        place = _reversed(after)
+        records = [record for record in records if key(record) > place]
+    return sorted(records, key=key)[:limit]
 
 
 def _conditions(where: SessionFilter) -> list[Callable[[SessionRecord], bool]]:

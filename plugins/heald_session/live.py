@@ -30,7 +30,7 @@ from heald_session.hookspecs import (
     window_holders,
 )
 from heald_session.lossless import encoded
-from heald_session.positions import LogOffset, Seq, SessionId, after
+from heald_session.positions import LogOffset, Seq, SessionId
 from heald_session.vocabulary import EventTypes, KnownType
 from heald_session.window import Window, WindowLimits
 
@@ -57,7 +57,6 @@ class LiveSession:
         self._types = types
         self._writer = writer
         self._window = Window(limits)
-        self._end = LogOffset(0)
         self._history = History()
         self._context: TurnContext | None = None
         self._time = 0
@@ -81,7 +80,7 @@ class LiveSession:
 
     @property
     def end(self) -> LogOffset:
-        return self._end
+        return self._window.end
 
     @property
     def flushed(self) -> LogOffset:
@@ -164,7 +163,6 @@ class LiveSession:
         if self._writer is not None:
             self._writer.append((event,))  # raises before anything changed
         self._window.add(event, size)
-        self._end = after(event.seq)
         self._follow(event)
 
     def inherit(self, events: Sequence[Event]) -> None:
@@ -176,7 +174,6 @@ class LiveSession:
     def load(self, events: Sequence[Event]) -> None:
         """Go on with events that storage has, or will have from the first flush on."""
         self._window.extend(events)
-        self._end = self._window.end
         for event in events:
             self._follow(event)
         self._scope.notify(session_loading, self, events)
