@@ -1,13 +1,15 @@
 """Whatever the world, and whatever happens in it: the listing says what every whole log says.
 
 The oracle reads each log whole from storage, and folds it as the plan says its descriptors are. It
-knows nothing of cells and projections; of checkpoints only that they may outlive a damaged log.
+knows nothing of cells and projections; of checkpoints only when they were made, for what they say
+of a child that inherited nothing counts, also when its log has grown or was damaged since.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -21,7 +23,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heald import Cancelled, CancelToken, Discovery, HealdError, Host, Row, open_host
-from heald_persistence import session_persistence
+from heald_persistence import Damage, session_persistence
+from heald_persistence.testing import blocks_in
 from heald_session import (
     APPEND,
     Header,
@@ -69,7 +72,11 @@ class Planned:
     events: tuple[str, ...]
     created_at: int
     live: bool
-    damage: Literal["descriptor", "header"] | None
+    damage: Literal["descriptor", "header", "frame"] | None
+    later: tuple[str, ...] = ()
+    """What was appended while nothing made checkpoints."""
+    conflict: bool = False
+    """Whether what is stored of its header became another while it was live."""
 
 
 Operation = Literal["append", "dispose", "resume", "delete", "replace"]
@@ -84,8 +91,12 @@ class Happening:
     """After the enumeration, before ids are paired."""
     at_reading: Mapping[int, Operation] = {}
     """To a session, just before its log is read."""
+    aside: Mapping[int, tuple[int, Operation]] = {}
+    """To another session if that was paired as live, just before a session's log is read."""
     cancel_at: int | None = None
     """Which of the moments at which anything happens the listing is cancelled at."""
+    by_token: bool = True
+    """Whether its token is cancelled, or else the task of its caller."""
 
 
 @attrs.frozen
@@ -105,16 +116,39 @@ SESSIONS = st.builds(
     events=st.lists(st.sampled_from([*DATA, *OTHERS]), max_size=5).map(tuple),
     created_at=st.integers(0, 3),
     live=st.booleans(),
-    damage=st.sampled_from([None, None, None, None, "descriptor", "header"]),
+    damage=st.sampled_from([None, None, None, "frame", "descriptor", "header"]),
+    later=st.lists(st.sampled_from([*DATA, *OTHERS]), max_size=2).map(tuple),
+    conflict=st.booleans(),
 )
+
+
+def subagent(parent: int, *events: str, inherits: int | None = None, **more: Any) -> Planned:
+    """Plan a cold subagent that is well, except as is said."""
+    facts: dict[str, Any] = {"created_at": 0, "live": False, "damage": None} | more
+    return Planned(parent, inherits, subagent=True, events=events, **facts)
+
+
 INHERITED = [
-    Planned(
-        -1, None, subagent=True, events=("continuable",), created_at=0, live=False, damage=None
-    ),
-    Planned(-1, 0, subagent=True, events=(), created_at=0, live=True, damage=None),
-    Planned(-1, 0, subagent=True, events=(), created_at=0, live=False, damage=None),
+    subagent(-1, "continuable"),
+    subagent(-1, inherits=0, live=True),
+    subagent(-1, inherits=0),
 ]
 """An identity, and two sessions that have it from an ancestor only."""
+SIBLINGS = [
+    subagent(-1, "continuable"),
+    subagent(0, "labelled", created_at=2),
+    subagent(0, "one-shot", created_at=1, live=True),
+    subagent(0, "continuable", created_at=1),
+]
+"""A child of the root that has three, made in another order than they are listed in."""
+OUTGROWN = [
+    subagent(-1, "continuable", later=("labelled",)),
+    subagent(-1, "continuable", later=("broken",)),
+    subagent(-1, "broken", later=("continuable",)),
+    subagent(-1, "continuable", later=("labelled",), live=True),
+    subagent(-1, "continuable", "long", "long", later=("long",), damage="frame"),
+]
+"""Checkpoints that are older than their logs."""
 WORLDS = st.lists(SESSIONS, min_size=1, max_size=LARGEST)
 SETTINGS = st.builds(
     Setting, checkpointed=st.booleans(), cached=st.booleans(), small_frames=st.booleans()
@@ -123,8 +157,15 @@ HAPPENINGS = st.builds(
     Happening,
     between=st.lists(st.tuples(st.integers(0, LARGEST), OPERATIONS), max_size=3).map(tuple),
     at_reading=st.dictionaries(st.integers(0, LARGEST), OPERATIONS, max_size=3),
+    aside=st.dictionaries(
+        st.integers(0, LARGEST), st.tuples(st.integers(0, LARGEST), OPERATIONS), max_size=3
+    ),
 )
-CANCELLATIONS = st.builds(Happening, cancel_at=st.integers(0, 6))
+CANCELLATIONS = st.builds(
+    attrs.evolve, HAPPENINGS, cancel_at=st.integers(0, 6), by_token=st.booleans()
+)
+ASIDE = Happening(aside={1: (2, "append"), 3: (2, "dispose")})
+"""A live child gets another label, or is disposed of, while its siblings are read."""
 
 
 @pytest.mark.parametrize("examples", [25, pytest.param(2000, marks=FULL)])
@@ -132,6 +173,9 @@ def test_the_listing_equals_a_fold_of_every_whole_log(examples: int, watched: Wa
     @settings(max_examples=examples, deadline=None)
     @given(world=WORLDS, setting=SETTINGS)
     @example(world=INHERITED, setting=Setting(checkpointed=True, cached=True))
+    @example(world=SIBLINGS, setting=Setting(checkpointed=True, cached=True))
+    @example(world=OUTGROWN, setting=Setting(checkpointed=True, cached=True))
+    @example(world=OUTGROWN, setting=Setting(checkpointed=True, cached=True, small_frames=True))
     def holds(world: list[Planned], setting: Setting) -> None:
         asyncio.run(compare(world, setting, watched))
 
@@ -144,6 +188,12 @@ def test_it_does_whatever_happens_between_the_enumeration_and_the_reading(
 ) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(world=WORLDS, setting=SETTINGS, happening=HAPPENINGS, tree=st.booleans())
+    @example(
+        world=SIBLINGS,
+        setting=Setting(checkpointed=False, cached=False),
+        happening=ASIDE,
+        tree=True,
+    )
     def holds(world: list[Planned], setting: Setting, happening: Happening, *, tree: bool) -> None:
         asyncio.run(compare_once(world, setting, watched, happening, tree=tree))
 
@@ -165,16 +215,12 @@ def test_a_cancelled_listing_is_cancelled_whenever_that_is_and_leaves_nothing_ru
 async def compare(world: Sequence[Planned], setting: Setting, watched: Watched) -> None:
     async with prepared(world, setting, watched) as (stage, _spies):
         logs = await stage.logs()
-        live = stage.live()
+        oracle = Oracle(logs, logs, stage.live(), stage.kept)
         for root in ("root", *stage.names, "nobody"):
             for tree in (False, True):
                 listed = await stage.list(root, tree=tree)
-                oracle = attrs.evolve(
-                    Oracle(logs, logs, live),
-                    undamaged=stage.undamaged,
-                    unavailable=unavailable(listed),
-                )
-                assert listed == oracle.rows(root, tree=tree)
+                told = attrs.evolve(oracle, unavailable=unavailable(listed))
+                assert listed == told.rows(root, tree=tree)
 
 
 async def compare_once(
@@ -187,19 +233,25 @@ async def compare_once(
 ) -> None:
     """List once while something happens, and ask the oracle about what was there to be seen."""
     async with prepared(world, setting, watched) as (stage, spies):
-        scene = Scene(stage, happening, await stage.logs())
+        token = CancelToken()
+        logs = await stage.logs()
+        listing = asyncio.ensure_future(stage.list("root", tree=tree, cancel=token))
+        cancel = token.cancel if happening.by_token else listing.cancel
+        scene = Scene(stage, happening, logs, cancel)
         spies.after_listing = scene.enumerated
         spies.before_observing = scene.reading
         spies.while_observing = scene.read
         try:
-            listed = await stage.list("root", tree=tree, cancel=scene.token)
+            listed = await listing
         except Cancelled:
-            assert scene.token.cancelled
+            assert happening.by_token
+            assert scene.cancelled
+        except asyncio.CancelledError:
+            assert not happening.by_token
+            assert scene.cancelled
         else:
-            assert not scene.token.cancelled
-            oracle = attrs.evolve(
-                scene.oracle(), undamaged=stage.undamaged, unavailable=unavailable(listed)
-            )
+            assert not scene.cancelled
+            oracle = attrs.evolve(scene.oracle(), unavailable=unavailable(listed))
             assert listed == oracle.rows("root", tree=tree)
         assert spies.in_flight == 0
         assert spies.most_in_flight <= 4
@@ -213,17 +265,19 @@ def unavailable(listed: Sequence[Any]) -> frozenset[str]:
 
 @attrs.frozen
 class Log:
-    """A whole log; `events` is None if not all of it can be read."""
+    """A whole log, what cannot be read any more filled in as it was."""
 
     header: Header
     cut: LogOffset
-    events: tuple[tuple[str, Any], ...] | None
+    events: Mapping[int, tuple[str, Any]]
+    hidden: bool = False
+    """Whether what cannot be read is a descriptor, or nothing tells that it is none."""
 
     def identity(self) -> dict[str, Any] | None:
         """Fold every event, knowing from the plan which descriptors are sound."""
         found = None
-        for seq, (kind, data) in enumerate(self.events or ()):
-            if kind == "subagent/descriptor":
+        for seq, (kind, data) in sorted(self.events.items()):
+            if kind == DESCRIPTOR:
                 sound = data == LATE or any(data == DATA[name] for name in SOUND)
                 found = data | {"seq": seq} if sound else None
         return found if found is not None and found["seq"] >= self.cut else None
@@ -239,7 +293,13 @@ class Stage:
     host: Host
     home: Path
     names: tuple[str, ...]
-    undamaged: Logs | None = None
+    intact: Logs
+    """The logs before any was damaged."""
+    broken: Mapping[str, Sequence[int]]
+    """The events of the frame that was damaged, if one was."""
+    kept: dict[str, Log] | None
+    """Each log as it was when its checkpoint was made, if the listing may look at those."""
+    _one_by_one: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
     @property
     def store(self) -> SessionStore:
@@ -260,36 +320,52 @@ class Stage:
     async def log(self, name: str) -> Log | None:
         """Read a log whole from storage, where live ones are flushed too; None if it is not one."""
         storage = self.host.scope.require(session_persistence)
+        damages: list[Damage] = []
         try:
             stored = await storage.read(SessionId(name))
         except HealdError:
             return None
         async with stored:
-            try:
-                events = [(e.type, e.data) async for batch in stored.batches() for e in batch]
-            except HealdError:
-                return Log(stored.header, stored.cut, None)
-            return Log(stored.header, stored.cut, tuple(events))
+            batches = stored.batches(on_damage=damages.append)
+            found = [(int(e.seq), e.type, e.data) async for batch in batches for e in batch]
+        live = self.store.get(SessionId(name))
+        header = stored.header if live is None else live.header
+        events: Mapping[int, tuple[str, Any]] = {}
+        if name in self.intact and self.intact[name].header.log_id == header.log_id:
+            events = self.intact[name].events
+        lost = [events[seq][0] for seq in self.broken.get(name) or events if seq in events]
+        hidden = bool(damages) and DESCRIPTOR in lost
+        read = {seq: (kind, data) for seq, kind, data in found}
+        return Log(header, stored.cut, {**events, **read}, hidden)
 
     async def operate(self, name: str, operation: Operation) -> None:
         """Do one thing to one session, as far as its state allows."""
-        session = self.store.get(SessionId(name))
-        with contextlib.suppress(HealdError):
-            if operation == "append":
-                writing = session or await self.store.resume(SessionId(name))
-                append_unchecked(writing, "subagent/descriptor", LATE)
-                await writing.flush()
-                session = None if session is not None else writing
-            if operation == "resume":
-                await self.store.resume(SessionId(name))
-            elif session is not None:
-                await self.store.dispose(session)
-            if operation in ("delete", "replace"):
-                shutil.rmtree(self.home / "sessions" / name, ignore_errors=True)
-            if operation == "replace":
-                first = [NewEvent("subagent/descriptor", DATA["labelled"])]
-                made = await self.store.create(cwd="/anew", id=SessionId(name), first=first)
-                await self.store.dispose(made)
+        async with self._one_by_one:
+            with contextlib.suppress(HealdError):
+                await self._operate(SessionId(name), operation)
+
+    async def _operate(self, id: SessionId, operation: Operation) -> None:  # noqa: A002
+        session = self.store.get(id)
+        if operation == "append":
+            writing = session or await self.store.resume(id)
+            append_unchecked(writing, DESCRIPTOR, LATE)
+            await self.dispose(writing)
+        elif operation == "resume":
+            await self.store.resume(id)
+        elif session is not None:
+            await self.dispose(session)
+        if operation in ("delete", "replace"):
+            shutil.rmtree(self.home / "sessions" / id, ignore_errors=True)
+        if operation == "replace":
+            first = [NewEvent(DESCRIPTOR, DATA["labelled"])]
+            await self.dispose(await self.store.create(cwd="/anew", id=id, first=first))
+
+    async def dispose(self, session: Session) -> None:
+        """Let a live session go, which makes a checkpoint of it."""
+        await self.store.dispose(session)
+        log = await self.log(session.id)
+        if self.kept is not None and log is not None:
+            self.kept[session.id] = log
 
 
 @attrs.define
@@ -300,27 +376,34 @@ class Scene:
     happening: Happening
     enumerable: Logs
     """The logs when the enumeration began."""
+    cancel: Callable[[], object]
+    cancelled: bool = False
+    kept: Logs | None = None
     paired: Logs = attrs.field(factory=dict)
     live: set[str] = attrs.field(factory=set)
     observed: dict[str, Log | None] = attrs.field(factory=dict)
     became_live: set[str] = attrs.field(factory=set)
-    token: CancelToken = attrs.field(factory=CancelToken)
     _moments: int = 0
 
     def _moment(self) -> None:
         if self._moments == self.happening.cancel_at:
-            self.token.cancel()
+            self.cancelled = True
+            self.cancel()
         self._moments += 1
 
     async def enumerated(self) -> None:
         for number, operation in self.happening.between:
             await self.stage.operate(self._name(number), operation)
         self.paired, self.live = await self.stage.logs(), self.stage.live()
+        self.kept = None if self.stage.kept is None else dict(self.stage.kept)
         self._moment()
 
     async def reading(self, id: SessionId) -> None:  # noqa: A002
         asked = self.happening.at_reading.items()
         names: dict[str, Operation] = {self._name(number): op for number, op in asked}
+        for number, (other, operation) in self.happening.aside.items():
+            if id == self._name(number) and self._name(other) in self.live:
+                await self.stage.operate(self._name(other), operation)
         if id in names:
             await self.stage.operate(id, names[id])
         self.observed[id] = await self.stage.log(id)
@@ -335,7 +418,9 @@ class Scene:
         return self.stage.names[number % len(self.stage.names)]
 
     def oracle(self) -> Oracle:
-        return Oracle(self.enumerable, self.paired, self.live, self.observed, self.became_live)
+        return Oracle(
+            self.enumerable, self.paired, self.live, self.kept, self.observed, self.became_live
+        )
 
 
 @attrs.frozen
@@ -345,12 +430,12 @@ class Oracle:
     enumerable: Logs
     paired: Logs
     live: set[str]
-    observed: Mapping[str, Log | None] = {}
+    kept: Logs | None
+    observed: Mapping[str, Log | None] | None = None
+    """The logs when they were read, None if nothing could have happened to them."""
     became_live: set[str] = attrs.field(factory=set)
-    undamaged: Logs | None = None
-    """The logs before any was damaged, if there are checkpoints that the listing may look at."""
     unavailable: frozenset[str] = frozenset()
-    """Of which damaged logs the checkpoint was not enough."""
+    """Which were listed so: of a damaged log a checkpoint may make a part enough, or not."""
 
     def header(self, name: str) -> Header:
         return (self.paired if name in self.live else self.enumerable)[name].header
@@ -401,31 +486,22 @@ class Oracle:
         if name in self.live:
             return self.paired[name].identity()
         enumerated = self.header(name)
-        if name not in self.observed:
-            return self._unobserved(name, enumerated)
-        log = self.observed[name]
+        kept = self._kept(name, enumerated)
+        if kept is not None and not enumerated.is_seeded and (identity := kept.identity()):
+            assert name not in (self.observed or ())
+            return identity
+        log = self.paired[name] if self.observed is None else self.observed[name]
         if log is None:
+            return "unavailable"
+        if log.hidden and (kept is None or name in self.unavailable):
             return "unavailable"
         if log.header != enumerated:
             return "corrupt"
-        if name in self.became_live:
-            return log.identity()
-        return self._told(name, log)
+        return log.identity() or (None if name in self.became_live else "corrupt")
 
-    def _unobserved(self, name: str, enumerated: Header) -> Any:
-        """Nobody read the log since, so what it last said when it could be read is the answer."""
-        now = self.paired.get(name)
-        if now is None or now.header != enumerated:
-            now = self.enumerable[name]
-        return self._told(name, now)
-
-    def _told(self, name: str, log: Log) -> Any:
-        """Say what a log tells; of a damaged one, what it told when its checkpoint was made."""
-        if log.events is None:
-            if self.undamaged is None or name in self.unavailable:
-                return "unavailable"
-            log = self.undamaged[name]
-        return log.identity() or "corrupt"
+    def _kept(self, name: str, header: Header) -> Log | None:
+        kept = (self.kept or {}).get(name)
+        return kept if kept is not None and kept.header.log_id == header.log_id else None
 
 
 @contextlib.asynccontextmanager
@@ -439,18 +515,22 @@ async def prepared(
         async with opened(home, watched()[1], setting, cache=setting.checkpointed) as host:
             for number, planned in enumerate(world):
                 await make(host, planned, number, len(world))
-            undamaged = await Stage(host, home, names).logs()
-        for name, planned in zip(names, world, strict=True):
-            damage(home / "sessions" / name, planned)
+            kept = await Stage(host, home, names, {}, {}, None).logs()
+        async with opened(home, watched()[1], setting, cache=False) as host:
+            for name, planned in zip(names, world, strict=True):
+                await go_on(host, SessionId(name), planned)
+            intact = await Stage(host, home, names, {}, {}, None).logs()
+        places = [home / "sessions" / name for name in names]
+        broken = {p.name: [*damage(p, planned)] for p, planned in zip(places, world, strict=True)}
         leave_a_birth_unfinished(home / "sessions")
         spies, discovery = watched()
         async with opened(home, discovery, setting, cache=setting.cached) as host:
             for name, planned in zip(names, world, strict=True):
                 if planned.live:
-                    with contextlib.suppress(HealdError):  # damaged, or it needs a plugin
-                        await host.scope.require(session_store).resume(SessionId(name))
-            has_checkpoints = setting.checkpointed and setting.cached
-            yield Stage(host, home, names, undamaged if has_checkpoints else None), spies
+                    await take(host, SessionId(name), planned)
+            had = kept if setting.checkpointed else {}
+            seen = had if setting.cached else None
+            yield Stage(host, home, names, intact, broken, seen), spies
 
 
 def opened(home: Path, discovery: Discovery, setting: Setting, *, cache: bool) -> Any:
@@ -491,6 +571,32 @@ async def make(host: Host, planned: Planned, number: int, many: int) -> None:
     await store.dispose(session)
 
 
+async def go_on(host: Host, name: SessionId, planned: Planned) -> None:
+    """Append what came later, if the session can be written."""
+    store = host.scope.require(session_store)
+    if planned.later:
+        with contextlib.suppress(LogNeedsPlugin):
+            session = await store.resume(name)
+            for kind in planned.later:
+                write(session, kind)
+            for ended in (TURN, TURN_END):
+                session.append(ended.type, ended.data)
+            await store.dispose(session)
+
+
+async def take(host: Host, name: SessionId, planned: Planned) -> None:
+    """Resume a session if that can be, and let its stored header become another if planned."""
+    with contextlib.suppress(HealdError):  # damaged, or it needs a plugin
+        await host.scope.require(session_store).resume(name)
+        if planned.conflict:
+            path = host.home / "sessions" / name / "session.json"
+            facts = json.loads(path.read_bytes())
+            facts["header"]["parent_session"] = "elsewhere"
+            facts["header"]["agent_preset"] = "other"
+            path.write_text(json.dumps(facts))
+
+
+DESCRIPTOR = "subagent/descriptor"
 TURN = NewEvent("turn/start", {"turn": 1})
 TURN_END = NewEvent("turn/end", {"turn": 1, "outcome": "completed"})
 
@@ -498,7 +604,7 @@ TURN_END = NewEvent("turn/end", {"turn": 1, "outcome": "completed"})
 def write(session: Session, kind: str) -> None:
     """Append what a kind of event is, as a foreign writer would."""
     if kind in DATA:
-        append_unchecked(session, "subagent/descriptor", DATA[kind])
+        append_unchecked(session, DESCRIPTOR, DATA[kind])
     elif kind == "compacted":
         message = {"id": f"m{session.end}", "text": "hello"}
         seq = append_unchecked(session, "user/message", message, surface=APPEND).seq
@@ -510,14 +616,25 @@ def write(session: Session, kind: str) -> None:
         append_unchecked(session, "gone/thing", {"mode": "one-shot"}, required=kind == "needed")
 
 
-def damage(place: Path, planned: Planned) -> None:
-    """Damage a stored session as planned; the line is not the last, so it was no torn write."""
+def damage(place: Path, planned: Planned) -> Iterator[int]:
+    """Damage a stored session as planned, and yield the events whose frame that was.
+
+    A line that is damaged is not the last, so it was no torn write.
+    """
     if planned.damage == "header":
         (place / "session.json").write_text("{")
     elif planned.damage == "descriptor":
         tail, good = place / "tail.jsonl", (place / "tail.jsonl").read_bytes()
         if b'"version"' in good:
             tail.write_bytes(good.replace(b'"version"', b'"vorsion"') + b"\n")
+    elif planned.damage == "frame" and (log := place / "log.jsonl.zst").exists():
+        data = bytearray(log.read_bytes())
+        blocks = blocks_in(data)
+        _, frame, stop, zone = blocks[planned.created_at % len(blocks)]
+        data[(frame + stop) // 2] ^= 1
+        log.unlink()  # a fork has the same bytes
+        log.write_bytes(data)
+        yield from range(zone["first"], zone["first"] + zone["count"])
 
 
 def leave_a_birth_unfinished(sessions: Path) -> None:
