@@ -24,32 +24,33 @@ class WindowLimits:
 
 @attrs.define(eq=False)
 class Window:
-    """Events from `start` to the end of a log.
+    """Events from `start` to the `end` of a log.
 
     Shrinking makes more room than it must, so that it is rare and appending stays cheap.
     """
 
     limits: WindowLimits
-    start: LogOffset = LogOffset(0)
-    """How many events are no longer in memory."""
+    end: LogOffset = LogOffset(0)
+    """The length of the log."""
     is_over: bool = False
     """Whether there is more than the limits allow."""
     _events: list[Event] = attrs.field(factory=list)
     _bytes: int = 0
 
     @property
-    def end(self) -> LogOffset:
-        """The length of the log."""
-        return LogOffset(self.start + len(self._events))
+    def start(self) -> LogOffset:
+        """How many events are no longer in memory."""
+        return LogOffset(self.end - len(self._events))
 
     @property
     def next_seq(self) -> Seq:
         """The seq of the event to come."""
-        return Seq(self.start + len(self._events))
+        return Seq(self.end)
 
     def add(self, event: Event, size: int) -> None:
         """Take the next event of the log, and how many bytes of data it has."""
         self._events.append(event)
+        self.end = LogOffset(self.end + 1)
         self._bytes += EVENT_BYTES + size
         if self._bytes > self.limits.bytes or len(self._events) > self.limits.events:
             self.is_over = True
@@ -57,15 +58,17 @@ class Window:
     def extend(self, events: Sequence[Event]) -> None:
         """Take the next events of the log."""
         self._events.extend(events)
+        self.end = LogOffset(self.end + len(events))
         self._bytes += sum(map(_size, events))
         self._judge()
 
     def part(self, start: LogOffset, stop: LogOffset | None = None) -> tuple[Event, ...]:
         """Return the events between two offsets; raises `IndexError` for what is not here."""
-        if start < self.start:
-            raise IndexError(f"{start} is before {self.start}, where memory begins")
-        end = None if stop is None else max(stop - self.start, 0)
-        return tuple(self._events[start - self.start : end])
+        begin = self.start
+        if start < begin:
+            raise IndexError(f"{start} is before {begin}, where memory begins")
+        end = None if stop is None else max(stop - begin, 0)
+        return tuple(self._events[start - begin : end])
 
     def shrink(self, needed: LogOffset) -> None:
         """Drop the oldest events until a quarter of each limit is free, but none from `needed` on.
@@ -80,7 +83,6 @@ class Window:
             count += 1
         del self._events[:count]
         self._bytes -= size
-        self.start = LogOffset(self.start + count)
         self._judge()
 
     def _judge(self) -> None:
