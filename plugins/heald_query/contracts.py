@@ -58,7 +58,7 @@ class SessionFilter:
     created_before: int | None = None
 
 
-class SessionRecord(msgspec.Struct, frozen=True):
+class SessionRecord(msgspec.Struct, frozen=True, gc=False):
     """One session in a list; a struct, since lists of thousands are made of them."""
 
     id: SessionId

@@ -16,7 +16,9 @@ from heald_subagent.rows import Mode
 KEY = "subagent"
 
 
-class OneShotView(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode", tag="one-shot"):
+class OneShotView(
+    msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="mode", tag="one-shot"
+):
     """What a one-shot child is, for everyone; `seq` proves whether it is the child's own."""
 
     mode: ClassVar[Mode] = "one-shot"
@@ -25,7 +27,7 @@ class OneShotView(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode", t
 
 
 class ContinuableView(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="mode", tag="continuable"
+    msgspec.Struct, frozen=True, gc=False, kw_only=True, tag_field="mode", tag="continuable"
 ):
     """What a continuable child is; it has a label to be called by."""
 

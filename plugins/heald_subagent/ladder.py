@@ -7,7 +7,7 @@ is the `subagent` projection's to say.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import attrs
@@ -16,7 +16,7 @@ from heald import CancelToken, Scope, raise_if_cancelled
 from heald_projection import ProjectionFaulted, projections
 from heald_projection_cache import projection_cache
 from heald_query import session_query
-from heald_session import Header, LogOffset, SessionId
+from heald_session import Header, LogOffset
 from heald_subagent.identity import KEY, IdentityView, own_view
 from heald_subagent.workers import is_being_cancelled
 
@@ -45,12 +45,21 @@ class Ladder:
     scope: Scope
     cancel: CancelToken | None
 
-    def live(self, sessions: Mapping[SessionId, Any]) -> dict[SessionId, Finding]:
+    def live(self, sessions: Sequence[Any]) -> list[Finding]:
         """Take live children's identities from their cells, in the step that found them live."""
         service = self.scope.find(projections)
         if service is None:
-            return dict.fromkeys(sessions, "unavailable")
-        return {id_: _of_cell(service.snapshot, session) for id_, session in sessions.items()}
+            return ["unavailable"] * len(sessions)
+        found: list[Finding] = []
+        for session in sessions:
+            try:
+                values = service.snapshot(session, [KEY]).values
+                found.append(own_view(values.get(KEY), session.cut))
+            except ProjectionFaulted as fault:
+                found.append(_of_fault(fault))
+            except Exception:  # noqa: BLE001 - one that cannot be read must not hide the others
+                found.append("unavailable")
+        return found
 
     async def cold(self, header: Header) -> Finding:
         """Take a cold child's identity, reading its log only if no checkpoint can tell."""
@@ -102,15 +111,6 @@ class Ladder:
             return "unavailable"
         except Exception:  # noqa: BLE001 - as above; the next listing tries again
             return "unavailable"
-
-
-def _of_cell(snapshot: Callable[[Any, Collection[str]], Any], session: Any) -> Finding:
-    try:
-        return own_view(snapshot(session, [KEY]).values.get(KEY), session.cut)
-    except ProjectionFaulted as fault:
-        return _of_fault(fault)
-    except Exception:  # noqa: BLE001 - one child that cannot be read must not hide the others
-        return "unavailable"
 
 
 def same_lifecycle(enumerated: Header, observed: Header) -> bool:

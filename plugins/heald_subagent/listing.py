@@ -44,9 +44,9 @@ class Corpus:
         return cls(headers, live, parents)
 
     def children(self) -> Mapping[SessionId, list[Header]]:
-        """Return every session by its parent, ordinary ones too."""
+        """Return every session by its parent, ordinary ones too, the last first."""
         below: dict[SessionId, list[Header]] = {}
-        for header in self.headers:
+        for header in reversed(self.headers):
             if header.parent_session is not None:
                 below.setdefault(header.parent_session, []).append(header)
         return below
@@ -98,7 +98,11 @@ class Listing:
             if header.origin == ORIGIN and header.parent_session == parent_id
         ]
         found = await self._find(corpus, below, cancel)
-        return [row for h in below if (row := corpus.row(h, found[h.id])) is not None]
+        return [
+            row
+            for header, finding in zip(below, found, strict=True)
+            if (row := corpus.row(header, finding)) is not None
+        ]
 
     async def descendants(
         self, root_id: SessionId, cancel: CancelToken | None
@@ -115,8 +119,8 @@ class Listing:
         found = await self._find(corpus, [place.header for place in places], cancel)
         return [
             (header, row)
-            for header, parent_id, depth in places
-            if (row := corpus.row(header, found[header.id], parent_id, depth)) is not None
+            for (header, parent_id, depth), finding in zip(places, found, strict=True)
+            if (row := corpus.row(header, finding, parent_id, depth)) is not None
         ]
 
     async def _enumerate(self, cancel: CancelToken | None) -> Sequence[SessionRecord]:
@@ -146,26 +150,25 @@ class Listing:
 
     async def _find(
         self, corpus: Corpus, headers: Sequence[Header], cancel: CancelToken | None
-    ) -> Mapping[SessionId, Finding]:
+    ) -> Sequence[Finding]:
         """Take each identity.
 
         Live ones are taken before anything is awaited: `activity` is what the pairing saw.
         """
         ladder = Ladder(self.scope, cancel)
-        live = {h.id: s for h in headers if (s := corpus.live.get(h.id)) is not None}
-        found = ladder.live(live)
-        cold = [header for header in headers if header.id not in live]
-        findings = await work_through(cold, ladder.cold, limit=COLD_READS)
-        found.update(zip((header.id for header in cold), findings, strict=True))
+        sessions = [corpus.live.get(header.id) for header in headers]
+        live = iter(ladder.live([session for session in sessions if session is not None]))
+        unloaded = [h for h, session in zip(headers, sessions, strict=True) if session is None]
+        cold = iter(await work_through(unloaded, ladder.cold, limit=COLD_READS))
         raise_if_cancelled(cancel)
-        return found
+        return [next(cold if session is None else live) for session in sessions]
 
 
 def _walk(corpus: Corpus, root_id: SessionId) -> Iterator[Place]:
     """Go through the tree parents first, without recursion, each session once."""
     below = corpus.children()
     visited = {root_id}
-    waiting = [Place(child, root_id, 1) for child in reversed(below.get(root_id, ()))]
+    waiting = [Place(child, root_id, 1) for child in below.get(root_id, ())]
     while waiting:
         place = waiting.pop()
         id = place.header.id  # noqa: A001 - what it is
@@ -173,4 +176,5 @@ def _walk(corpus: Corpus, root_id: SessionId) -> Iterator[Place]:
             continue
         visited.add(id)
         yield place
-        waiting += [Place(child, id, place.depth + 1) for child in reversed(below.get(id, ()))]
+        if id in below:
+            waiting += [Place(child, id, place.depth + 1) for child in below[id]]

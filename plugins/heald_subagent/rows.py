@@ -17,7 +17,13 @@ Reason = Literal["corrupt", "unsupported", "unavailable"]
 
 
 class ChildRow(
-    msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="child"
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    omit_defaults=True,
+    kw_only=True,
+    tag_field="kind",
+    tag="child",
 ):
     """A child whose identity is known.
 
@@ -38,6 +44,7 @@ class ChildRow(
 class DiagnosticRow(
     msgspec.Struct,
     frozen=True,
+    gc=False,
     omit_defaults=True,
     kw_only=True,
     tag_field="kind",

@@ -907,8 +907,8 @@ ASKED = {
 }
 """All that is asked of it."""
 NAMESAKES = {
-    "append": {"below.setdefault(header.parent_session, [])", "failures", "paired"},
-    "id": {"header", "place.header", "record", "h"},
+    "append": {"below.setdefault(header.parent_session, [])", "failures", "found", "paired"},
+    "id": {"header", "place.header", "record"},
     "live": {"corpus", "self", "ladder"},
     "scope": {"self"},
 }
