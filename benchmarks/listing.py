@@ -1,6 +1,6 @@
 """What listing subagents costs: log read for it, in counters, and time beside the least.
 
-`--full` also makes live and checkpointed corpora of their whole size, which takes many minutes.
+It stores ten million events at once, and takes several minutes.
 """
 
 from __future__ import annotations
@@ -42,8 +42,11 @@ IDENTITY = {"version": 2, "mode": "continuable", "provider": "spawn", "label": "
 WORDS = [f"word{number}" for number in range(3000)]
 SHORT = 1_000
 """Events of the children that are compared with a loop over dictionaries."""
-ROWS = ("session", "projection", "query", "subagent")
-FULL = "--full" in sys.argv
+SIZES = ((1_000, SHORT), (1_000, 10_000), (20, 100_000))
+"""How many children, and how many events each of them has."""
+ROWS = ("projection", "query", "subagent")
+HOT = {"hot_events": 500}
+"""A thousand live sessions are to fit into memory; listing them does not depend on it."""
 INHERITED = 41
 """How many events a seeded child begins with that are not its own."""
 
@@ -100,7 +103,8 @@ async def host_at(
             return Metered(super().storage(), meter)
 
     names = [*ROWS, "projection-cache"] if cache else ROWS
-    rows = [Row(name, name) for name in names] + [Row("persistence", "counting")] * kept
+    rows = [Row("session", "session", config=HOT), *(Row(name, name) for name in names)]
+    rows += [Row("persistence", "counting")] * kept
     discovery = Discovery(program={"counting": Counting})
     async with open_host(home=place, rows=rows, env={}, discovery=discovery, strict=True) as host:
         yield host
@@ -452,13 +456,10 @@ def measurements() -> Iterator[Measurement]:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a live session holds some open
     parts: list[Callable[[Path], AsyncIterator[Measurement]]] = [
-        lambda place: warm(place, 1_000, 1_000),
-        lambda place: warm(place, 1_000 if FULL else 50, 10_000),
-        lambda place: warm(place, 20 if FULL else 5, 100_000),
+        partial(warm, count=count, events=events) for count, events in SIZES
     ]
     for seeded in (False, True):
-        for count, events in ((1_000, 1_000), (1_000, 10_000), (20, 100_000)):
-            parts.append(partial(cold, count=count, events=events, seeded=seeded))
+        parts += [partial(cold, count=n, events=events, seeded=seeded) for n, events in SIZES]
     parts += [in_memory, beside_whole_logs, longer_logs, deep_trees]
     for part in parts:
         with tempfile.TemporaryDirectory(prefix="heald-listing-") as place:
