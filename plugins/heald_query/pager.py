@@ -21,12 +21,14 @@ async def page(items: AsyncIterator[Event | Damage], told: Callable[[Event | Dam
 
     def lines() -> Iterator[str]:
         nonlocal damaged
+        between = ""  # click ends the last line itself
         while True:
             item = asyncio.run_coroutine_threadsafe(following(), loop).result()
             if item is None:
                 return
             damaged = damaged or isinstance(item, Damage)
-            yield told(item) + "\n"
+            yield between + told(item)
+            between = "\n"
 
     await asyncio.to_thread(click.echo_via_pager, lines)
     return damaged

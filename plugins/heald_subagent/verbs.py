@@ -93,7 +93,7 @@ async def show_tree(
         return
     lines = [*_drawn(agents.only(activity), page), *_more(left, page)]
     if sys.stdin.isatty() and sys.stdout.isatty():
-        await asyncio.to_thread(click.echo_via_pager, "\n".join(lines) + "\n")
+        await asyncio.to_thread(click.echo_via_pager, "\n".join(lines))
     else:
         click.echo("\n".join(lines))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.terminals import at_a_terminal, shown
 
 if TYPE_CHECKING:
     from tests.kernel.conftest import Site
@@ -565,15 +565,5 @@ def test_the_command_runs_where_its_output_has_no_unicode(woven: Site) -> None:
 def test_a_terminal_is_sent_no_styles_where_no_color_is_asked_for(
     heald_home: Path, more: dict[str, str], *, bold: bool
 ) -> None:
-    master, slave = os.openpty()
-    command = [sys.executable, "-m", "heald", "--home", str(heald_home), "plugins", "list"]
-    with os.fdopen(slave, "wb") as terminal:
-        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | more
-        running = subprocess.Popen(command, stdout=terminal, env=environment)
-    shown = b""
-    with contextlib.suppress(OSError):  # Linux says so when the other end is closed
-        while piece := os.read(master, 65536):
-            shown += piece
-    os.close(master)
-    assert running.wait() == 0
-    assert (b"\x1b[" in shown) is bold
+    told = shown(at_a_terminal(heald_home, "plugins", "list", **more))
+    assert ("\x1b[" in told) is bold

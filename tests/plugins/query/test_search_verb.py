@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import pty
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.terminals import at_a_terminal, shown
 
 from heald import Row
 from heald.testing import CommandRunner, HostFactory
@@ -177,34 +174,9 @@ def test_a_session_that_cannot_be_read_is_told_of(home: Path, heald_cli: Command
     assert "Not or not wholly searched: fork;" in done.stderr
 
 
-def on_a_terminal(home: Path, *words: str, **env: str) -> str:
-    """Run heald with a terminal for its output, and return what it writes there."""
-    ours, theirs = pty.openpty()
-    done = subprocess.Popen(
-        [sys.executable, "-m", "heald", *words],
-        env={**os.environ, "HEALD_HOME": str(home), **env},
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    out = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # the terminal's other side is closed
-            break
-        if not piece:
-            break
-        out += piece
-    os.close(ours)
-    assert done.wait(timeout=60) == 0
-    return out.decode()
-
-
 def test_what_was_found_is_highlighted_on_a_terminal_only(
     home: Path, heald_cli: CommandRunner
 ) -> None:
-    assert "\x1b[33m\x1b[1mcopper\x1b[0m" in on_a_terminal(home, "search", "copper")
-    assert "\x1b[33m" not in on_a_terminal(home, "search", "copper", NO_COLOR="1")
+    assert "\x1b[33m\x1b[1mcopper\x1b[0m" in shown(at_a_terminal(home, "search", "copper"))
+    assert "\x1b[33m" not in shown(at_a_terminal(home, "search", "copper", NO_COLOR="1"))
     assert "\x1b" not in heald_cli("search", "copper").stdout

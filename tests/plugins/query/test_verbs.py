@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -16,6 +15,7 @@ import click
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from tests.terminals import at_a_terminal, shown
 
 from heald import HealdError, Row
 from heald.testing import HostFactory
@@ -315,23 +315,12 @@ async def test_a_long_log_is_printed_without_being_in_memory(
 
 
 def test_a_person_at_a_terminal_gets_a_pager(home: Path) -> None:
-    ours, theirs = os.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "heald", "sessions", "show", "aa"],
-        env={**os.environ, "HEALD_HOME": str(home), "PAGER": "sed s/^/paged:/", "TERM": "xterm"},
-        stdin=theirs,
-        stdout=theirs,
-    ) as process:
-        os.close(theirs)
-        out = b""
-        with contextlib.suppress(OSError):  # how a terminal that nobody writes to any more ends
-            while piece := os.read(ours, 4096):
-                out += piece
-        assert process.wait(60) == 0
-    os.close(ours)
-    lines = out.decode().splitlines()
+    out = shown(at_a_terminal(home, "sessions", "show", "aa", PAGER="sed s/^/paged:/"))
+    lines = out.splitlines()
     assert lines[0].startswith("paged:    0")
-    assert len([line for line in lines if line.startswith("paged:")]) > 5
+    assert len(lines) > 5
+    assert all(line.startswith("paged:") for line in lines)
+    assert lines[-1] != "paged:"
 
 
 def test_the_tree_shows_which_session_came_of_which(home: Path) -> None:

@@ -16,6 +16,7 @@ from subprocess import CompletedProcess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.terminals import at_a_terminal, shown
 
 from heald_session import SessionId
 
@@ -248,9 +249,9 @@ async def test_the_tree_of_hundreds_of_agents_is_gone_through_page_by_page(
 
 
 async def test_a_subagent_whose_own_subagents_are_listed_is_said_to_be_one(home: Path) -> None:
-    for verb, shown in (("list", "aa  inactive"), ("tree", "aa  inactive")):
+    for verb in ("list", "tree"):
         result = await run(home, "a", verb=verb)
-        assert (result.returncode, shown in result.stdout) == (0, True)
+        assert (result.returncode, "aa  inactive" in result.stdout) == (0, True)
         assert result.stderr == (
             "a is itself a subagent of parent-1; only its own subagents are shown, and "
             "`heald agents show a` shows what it is\n"
@@ -319,6 +320,32 @@ async def test_a_followed_tree_shows_what_another_process_adds_and_what_changes(
     finally:
         following.terminate()
         await following.wait()
+
+
+async def test_a_followed_tree_is_drawn_again_in_its_place_on_a_terminal(
+    home: Path, open_world: OpenWorld
+) -> None:
+    command = ("--profile", "alone", "agents", "tree", "parent-1", "--follow")
+    following = at_a_terminal(home, *command)
+    await asyncio.to_thread(following.expect, "3 agents in all")
+    async with open_world() as world:
+        await world.child("late", ONE_SHOT, parent="parent-1", live=False)
+    await asyncio.to_thread(following.expect, "late  inactive  one-shot")
+    above = str(following.before).rpartition("aa  inactive")[0]
+    assert above.count("\x1b[1A") == len(["a", "aa", "b"])  # up from the last line to the first
+    await asyncio.to_thread(following.expect, "4 agents in all")
+    following.sendintr()
+    rest = await asyncio.to_thread(following.read)
+    following.close()
+    assert following.exitstatus == 130
+    assert "Traceback" not in rest
+
+
+async def test_a_tree_on_a_terminal_is_shown_in_a_pager(home: Path) -> None:
+    command = ("--profile", "alone", "agents", "tree", "parent-1")
+    paged = at_a_terminal(home, *command, PAGER="sed s/^/paged:/")
+    lines = (await asyncio.to_thread(shown, paged)).splitlines()
+    assert [line.split()[0] for line in lines] == ["paged:a", "paged:", "paged:b", "paged:3"]
 
 
 @pytest.mark.parametrize("option", [["--limit", "1"], ["--after", "a"], ["--json"]])
