@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from heald.errors import Cancelled
-
-if TYPE_CHECKING:
-    import asyncio
 
 _logger = logging.getLogger("heald.cancel")
 
@@ -84,6 +81,21 @@ class CancelToken:
             yield
         finally:
             self.forget(cancel)
+
+    @contextmanager
+    def as_future(self) -> Iterator[asyncio.Future[None]]:
+        """Give a future that is done once the token is cancelled, to wait for beside the work."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        self.on_cancel(settle, owner=future)
+        try:
+            yield future
+        finally:
+            self.forget(future)
 
 
 def raise_if_cancelled(cancel: CancelToken | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import msgspec
 
-from heald import Contribution
+from heald import Contribution, describe
 from heald_agent.contracts import Agent
 from heald_agent.errors import PromptSectionFailed, ToolInvalid
 from heald_agent.hookspecs import prompt_sections, tools
@@ -69,8 +69,9 @@ async def _rendered(section: Contribution[PromptSection], agent: Agent, limits: 
         return await limited(section.value.render(agent), limits, name)
     except Exception as error:
         limits.cancel.check()
-        reason = f"{type(error).__name__}: {error}"
-        raise PromptSectionFailed(section.value.name, section.origin.row, reason) from error
+        raise PromptSectionFailed(
+            section.value.name, section.origin.row, describe(error)
+        ) from error
 
 
 def _schema(tool: Contribution[AnyTool]) -> ToolSchema:

@@ -38,17 +38,14 @@ async def limited(work: Awaitable[T], limits: Limits, name: str) -> T:
     finishes while it is being ended has its result returned.
     """
     task = asyncio.create_task(_contained(work), name=name)
-    unwanted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    limits.cancel.on_cancel(lambda: _settle(unwanted), owner=unwanted)
     timeout = None if math.isinf(limits.timeout) else limits.timeout
     try:
-        first: set[asyncio.Future[Any]] = {task, unwanted}
-        await asyncio.wait(first, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        with limits.cancel.as_future() as unwanted:
+            first: set[asyncio.Future[Any]] = {task, unwanted}
+            await asyncio.wait(first, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
         await _end(task, limits.grace)
         raise
-    finally:
-        limits.cancel.forget(unwanted)
     if not task.done():
         await _end(task, limits.grace)
         if not task.done() or task.cancelled():
@@ -58,11 +55,6 @@ async def limited(work: Awaitable[T], limits: Limits, name: str) -> T:
         limits.cancel.check()
         raise EndedItself("it cancelled itself")
     return task.result()
-
-
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 async def _contained(work: Awaitable[T]) -> T:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from heald import Cancelled, CancelToken, HealdError
+from heald import Cancelled, CancelToken, HealdError, describe
 from heald_agent.answers import Answering
 from heald_agent.context import (
     Sections,
@@ -84,7 +84,7 @@ class Turn:
             outcome = self._failed(error)
         except Exception as error:
             _logger.exception("turn %d of %s failed", self.number, self.agent.session.id)
-            outcome = self._failed(TurnFailed(f"{type(error).__name__}: {error}"))
+            outcome = self._failed(TurnFailed(describe(error)))
         return await self._saved(self._close(outcome))
 
     def _open(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from heald import Cancelled, HealdError, did_you_mean
+from heald import Cancelled, HealdError, describe, did_you_mean
 from heald_agent.answers import legible
 from heald_agent.context import TurnTools
 from heald_agent.contracts import Agent
@@ -42,7 +42,7 @@ def prepare(agent: Agent, tools: TurnTools, call: ToolCall, limits: Limits) -> R
     except msgspec.ValidationError as error:
         return refusal(_unfit(tool, call.arguments, str(error)))
     except Exception as error:  # noqa: BLE001 - a tool's own checks may raise anything
-        return refusal(_unfit(tool, call.arguments, _described(error)))
+        return refusal(_unfit(tool, call.arguments, describe(error)))
     cwd = Path(agent.session.header.cwd) if agent.session.header.cwd else Path.cwd()
     context = ToolContext(agent=agent, call_id=call.id, cwd=cwd, cancel=limits.cancel)
     return Runnable(tool, arguments, ToolRequest(call, context, tool.changes))
@@ -56,7 +56,7 @@ def refused_by_guard(runnable: Runnable) -> ToolReply | None:
             reason = guard.value(runnable.request)
         except Exception as error:
             _logger.exception("tool guard of row %s failed", guard.origin.row)
-            reason = f"the guard of row {guard.origin.row} failed: {_described(error)}"
+            reason = f"the guard of row {guard.origin.row} failed: {describe(error)}"
         if reason is not None:
             return refusal(f"Refused: {reason}")
     return None
@@ -107,7 +107,7 @@ def _failure(name: str, error: Exception, limits: Limits) -> str:
     if isinstance(error, HealdError):
         return f"{error.code}: {error.message()}"
     _logger.warning("tool %s failed", name, exc_info=error)
-    return f"Tool {name!r} failed: {_described(error)}"
+    return f"Tool {name!r} failed: {describe(error)}"
 
 
 def _absent(name: str, tools: TurnTools) -> str:
@@ -123,7 +123,3 @@ def _unfit(tool: AnyTool, arguments: Any, reason: str) -> str:
         f"Invalid arguments for tool {tool.name!r}: {reason}. "
         f"Call it again with arguments that fit its schema."
     )
-
-
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

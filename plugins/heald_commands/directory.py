@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from heald import Contribution, HealdError
+from heald import Contribution, HealdError, describe
 from heald_commands.catalogue import listed, named
 from heald_commands.contracts import Command, CommandCall
 from heald_commands.errors import CommandFailed, CommandUnknown
@@ -40,7 +40,7 @@ class Directory:
                 _append(session, CommandRan(name, arguments, "cancelled", is_error=True))
             raise
         except (Exception, SystemExit) as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason = describe(error)
             await _log(session, CommandRan(name, arguments, reason, is_error=True))
             raise CommandFailed(name, reason) from error
         await _log(session, CommandRan(name, arguments, output))

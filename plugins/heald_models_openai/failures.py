@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heald import describe
 from heald_models_openai.server import Server
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def said_by(error: BaseException) -> str:
     """Return what an error says in one line, with what caused it."""
     parts = [str(error) or type(error).__name__]
     if (cause := error.__cause__) is not None:
-        parts.append(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
+        parts.append(describe(cause))
     return " ".join(" (".join(parts).split()) + ")" * (len(parts) - 1)
 
 

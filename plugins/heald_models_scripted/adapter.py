@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from heald import CancelToken, HealdError, Scope, did_you_mean
+from heald import CancelToken, HealdError, Scope, describe, did_you_mean
 from heald_agent import ModelFailed, ModelReply, ModelRequest, TextDelta
 from heald_models_scripted.hookspecs import scripts
 from heald_models_scripted.script import Conversation, Reply, Script
@@ -49,7 +49,7 @@ class ScriptedModels:
         except HealdError:
             raise
         except Exception as error:
-            reason = f"the script raised {type(error).__name__}: {error}"
+            reason = f"the script raised {describe(error)}"
             raise _failed(request, "invalid_request", reason) from error
 
     def _script(self, request: ModelRequest) -> Script:
@@ -89,12 +89,8 @@ def _settled(reply: Reply, request: ModelRequest) -> ModelReply:
 async def _wait(seconds: float, cancel: CancelToken) -> None:
     """Wait, but not longer than the answer is wanted; raises `Cancelled`."""
     if seconds > 0:
-        unwanted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        cancel.on_cancel(lambda: unwanted.set_result(None), owner=unwanted)
-        try:
+        with cancel.as_future() as unwanted:
             await asyncio.wait({unwanted}, timeout=seconds)
-        finally:
-            cancel.forget(unwanted)
     cancel.check()
 
 

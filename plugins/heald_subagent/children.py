@@ -24,7 +24,6 @@ from heald_subagent.contracts import ChildResult
 from heald_subagent.errors import SubagentLimit
 from heald_subagent.results import notice, result_of
 from heald_subagent.runs import Child, Errand, Run
-from heald_subagent.waiting import unwanted
 
 _logger = logging.getLogger("heald_subagent")
 
@@ -247,7 +246,7 @@ async def _all_ended(
     runs: Sequence[asyncio.Future[ChildResult]], limit: float | None, cancel: CancelToken
 ) -> None:
     """Wait until every run has ended or the limit is over; raise `Cancelled` if unwanted."""
-    with unwanted(cancel) as stop:
+    with cancel.as_future() as stop:
         try:
             async with asyncio.timeout(limit):
                 while not stop.done() and (left := [run for run in runs if not run.done()]):

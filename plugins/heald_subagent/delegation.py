@@ -21,7 +21,6 @@ from heald_subagent.results import result_of
 from heald_subagent.resumption import authorize, resume
 from heald_subagent.rows import SubagentRow
 from heald_subagent.runs import Child, Errand
-from heald_subagent.waiting import unwanted
 
 _logger = logging.getLogger("heald_subagent")
 
@@ -155,7 +154,7 @@ async def _result(errand: Errand) -> ChildResult:
     agent, cancel = errand.agent, errand.cancel
     settled = asyncio.ensure_future(agent.settled())
     try:
-        with unwanted(cancel) as stop:
+        with cancel.as_future() as stop:
             first: set[asyncio.Future[Any]] = {settled, stop}
             await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -121,17 +121,10 @@ async def _within(
 ) -> Ended | None:
     """Wait for the end of a command; None if it takes too long or is no longer wanted."""
     task = asyncio.ensure_future(run)
-    unwanted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    cancel.on_cancel(lambda: _resolve(unwanted), owner=unwanted)
     try:
-        first: set[asyncio.Future[Any]] = {task, unwanted}
-        await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        with cancel.as_future() as unwanted:
+            first: set[asyncio.Future[Any]] = {task, unwanted}
+            await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else None
     finally:
-        cancel.forget(unwanted)
         task.cancel()
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

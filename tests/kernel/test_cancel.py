@@ -124,3 +124,22 @@ async def test_a_task_is_cancelled_inside_the_block_and_left_alone_after_it() ->
         pass
     free.cancel()
     assert await task == "done"
+
+
+async def test_a_future_is_done_once_the_token_is_cancelled_and_is_forgotten_after_the_block() -> (
+    None
+):
+    token = CancelToken()
+    with token.as_future() as unwanted:
+        assert not unwanted.done()
+        asyncio.get_running_loop().call_soon(token.cancel)
+        await asyncio.wait({unwanted})
+        assert token.cancelled
+    with token.as_future() as unwanted:
+        assert unwanted.done()
+
+    other = CancelToken()
+    with other.as_future() as unwanted:
+        pass
+    other.cancel()
+    assert not unwanted.done()

@@ -67,6 +67,15 @@ async def raises_anything(_arguments: Item, _context: ToolContext) -> str:
     raise KeyError("oops")
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("nothing to say")
+
+
+async def raises_what_cannot_be_shown(_arguments: Item, _context: ToolContext) -> str:
+    raise Unspeakable
+
+
 async def leaves(_arguments: Item, _context: ToolContext) -> str:
     raise SystemExit(3)
 
@@ -93,6 +102,7 @@ async def returns_odd_text(_arguments: Item, _context: ToolContext) -> str:
     [
         (raises_tool_error, "there is no such file; list the directory first"),
         (raises_anything, "Tool 'body' failed: KeyError: 'oops'"),
+        (raises_what_cannot_be_shown, "Tool 'body' failed: Unspeakable: (it cannot be shown)"),
         (leaves, "sys.exit(3)"),
         (cancels_itself, "cancelled itself"),
         (returns_a_number, "its result is not text"),
