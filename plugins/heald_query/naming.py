@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 
+from heald import visible
 from heald_query.contracts import SessionQuery
 from heald_query.errors import SessionIdAmbiguous
 from heald_session import SessionId, SessionNotFound
@@ -14,13 +15,14 @@ _FEW = 10
 
 
 def session_named(given: str, ids: Collection[str]) -> SessionId:
-    """Return the one id that is `given` or begins with it.
+    """Return the one id that is `given`, is shown as that, or begins with it.
 
     Raises `SessionIdAmbiguous` or `SessionNotFound`.
     """
     if given in ids:
         return SessionId(given)
-    fits = sorted(id_ for id_ in ids if given and id_.startswith(given))
+    fits = sorted(id_ for id_ in ids if "\\" in given and visible(id_) == given)
+    fits = fits or sorted(id_ for id_ in ids if given and id_.startswith(given))
     if not fits:
         raise SessionNotFound(given, near(given, ids))
     if len(fits) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 import msgspec
@@ -142,7 +142,7 @@ def _drawn(agents: Agents, page: Sequence[SubagentRow]) -> Iterator[str]:
 def _behind(agents: Agents, after: str, root: SessionId) -> Agents:
     """Return what is left of a tree; it is the whole one, so that activities may have changed."""
     try:
-        return agents.behind(_meant(after, [row.id for row in agents.rows]))
+        return agents.behind(session_named(after, [row.id for row in agents.rows]))
     except SessionNotFound as error:
         raise AgentNotInTree(after, root) from error
 
@@ -203,13 +203,7 @@ def _resolved(given: str, records: Iterable[SessionRecord]) -> SessionId:
     """Return the id that is meant: one that a session has, or that one names as its parent."""
     parents = (r.header.parent_session for r in records if r.header is not None)
     known = {*(record.id for record in records), *filter(None, parents)}
-    return _meant(checked_id(SessionId(given)), known)
-
-
-def _meant(given: str, ids: Collection[SessionId]) -> SessionId:
-    """Return the one id that is meant, which may be typed as it is shown."""
-    shown = {visible(id_): id_ for id_ in ids}
-    return shown.get(given) or session_named(given, ids)
+    return session_named(checked_id(SessionId(given)), known)
 
 
 def _cells(row: SubagentRow) -> Sequence[object]:

@@ -28,6 +28,7 @@ from heald_session import (
     Event,
     Header,
     LogOffset,
+    NewEvent,
     Seq,
     SessionId,
     SessionNotFound,
@@ -199,6 +200,21 @@ def test_an_id_that_names_no_one_session_is_refused(
     assert code in done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_an_id_that_no_terminal_can_show_is_typed_as_it_is_shown(
+    heald_host: HostFactory, heald_home: Path
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        for name in ("odd\x1b[2J", "odder"):
+            await host.scope.require(session_store).create(
+                cwd="/", id=SessionId(name), first=[NewEvent("session/renamed", {"title": name})]
+            )
+    listed = (await asyncio.to_thread(run, heald_home, "sessions", "list")).stdout
+    assert "odd\\x1b[2J" in listed
+    words = ("sessions", "show", "odd\\x1b[2J", "--json")
+    (event,) = json.loads((await asyncio.to_thread(run, heald_home, *words)).stdout)
+    assert event["data"] == {"title": "odd\x1b[2J"}
 
 
 def seqs(done: subprocess.CompletedProcess[str]) -> list[int]:
