@@ -84,7 +84,7 @@ class DerivedDatabase:
             with transaction(connection, "BEGIN"):
                 return work(connection)
 
-        return await self._run(lambda: self._attempt(whole) if self._exists() else None)
+        return await self._run(lambda: self._attempt(whole, new=False))
 
     async def reset(self) -> None:
         """Forget everything, also while others have the file open; raises `ResetFailed`."""
@@ -96,11 +96,11 @@ class DerivedDatabase:
             return None
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
-    def _exists(self) -> bool:
-        return self._file is not None or self.path.exists()
-
-    def _attempt(self, work: Callable[[apsw.Connection], T]) -> T | None:
+    def _attempt(self, work: Callable[[apsw.Connection], T], *, new: bool = True) -> T | None:
+        """Run `work`, on a new file only if one is wanted; None if it could not be run."""
         try:
+            if not new and self._file is None and not self.path.exists():
+                return None
             try:
                 found = work(self._opened())
             except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:

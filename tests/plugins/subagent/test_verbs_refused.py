@@ -179,3 +179,18 @@ async def test_a_corpus_that_changes_while_it_is_listed_never_fails_the_verb(
     finally:
         changing = False
         await changes
+
+
+@pytest.mark.parametrize("verb", ["list", "tree"])
+async def test_a_cache_without_permission_is_passed_over(home: Path, verb: str) -> None:
+    before = await run(home, verb, "parent")
+    (home / "cache").chmod(0)
+    try:
+        result = await run(home, verb, "parent", before=limited())
+    finally:
+        (home / "cache").chmod(0o700)
+    assert result.returncode == 0
+    assert "Traceback" not in result.stderr
+    assert [line.split()[0] for line in result.stdout.splitlines()][:4] == [
+        line.split()[0] for line in before.stdout.splitlines()
+    ][:4]
