@@ -217,14 +217,12 @@ async def listed(host: Host, count: int) -> Sequence[SubagentRow]:
 def least_to_read(session: Path) -> tuple[int, int, int]:
     """Return how many blocks name a descriptor, how many tails have events, and the bytes of it.
 
-    Those are the index, the last zone map, which says whether the index is true, the blocks that
-    name a descriptor, and the tail.
+    Those are the index, the blocks that name a descriptor, and the tail.
     """
     found = blocks_in((session / "log.jsonl.zst").read_bytes())
     blocks = [stop - begin for begin, _, stop, zone in found if DESCRIPTOR in zone["types"]]
-    last = found[-1][1] - found[-1][0]
     tail = (session / "tail.jsonl").read_bytes()
-    most = (session / "log.idx").stat().st_size + last + sum(blocks) + len(tail)
+    most = (session / "log.idx").stat().st_size + sum(blocks) + len(tail)
     return len(blocks), int(tail.count(b"\n") > 1), most
 
 

@@ -50,7 +50,7 @@ class Sealed:
     ) -> None:
         self._source = source
         self._stop = source.size if size is None else min(size, source.size)
-        self._index = None if index is None or not self._is_trusted(index) else index
+        self._index = None if index is None or not self._is_trusted(index, base) else index
         last = None if self._index is None else self._index.region(self._index.count - 1)
         walked = [*(self._walk(0, 0) if last is None else self._walk(last.stop, last.end))]
         if size is None:
@@ -145,15 +145,22 @@ class Sealed:
         for place in range(0, stop, size):
             yield self._source.at(place, min(size, stop - place))
 
-    def _is_trusted(self, index: Index) -> bool:
-        """Take of an index what is of these bytes; say whether the last of it is true."""
+    def _is_trusted(self, index: Index, base: int | None) -> bool:
+        """Take of an index what is of these bytes; say whether the last of it is true.
+
+        It is if the tail says that the blocks end there; otherwise the last zone map has to tell.
+        """
         index.cut(self._stop)
+        if not index.count:
+            return False
+        last = index.region(index.count - 1)
+        if (last.stop, last.end) == (self._stop, base):
+            return True
         try:
-            if index.count:
-                self.zone(index.region(index.count - 1))
+            self.zone(last)
         except BadFrame:
             return False
-        return index.count > 0
+        return True
 
     def _walk(self, place: int, first: int) -> Iterator[Region]:
         """Yield regions from a place on; where the structure is lost, up to where it is found."""
