@@ -63,15 +63,21 @@ class Ladder:
 
     async def cold(self, header: Header) -> Finding:
         """Take a cold child's identity, reading its log only if no checkpoint can tell."""
-        raise_if_cancelled(self.cancel)
+        self._check_wanted()
         if not header.is_seeded:
             identity = await self._cached(header)
-            raise_if_cancelled(self.cancel)
+            self._check_wanted()
             if identity is not None:
                 return identity
         finding = await self._observed(header)
-        raise_if_cancelled(self.cancel)
+        self._check_wanted()
         return finding
+
+    def _check_wanted(self) -> None:
+        """Go no further once somebody cancelled, also if a read made something else of that."""
+        raise_if_cancelled(self.cancel)
+        if is_being_cancelled():
+            raise asyncio.CancelledError
 
     async def _cached(self, header: Header) -> IdentityView | None:
         """Ask the checkpoints, whose failures decide nothing.
@@ -85,12 +91,8 @@ class Ladder:
                 return None
             snapshot = await cache.cached_snapshot(header, cut, [KEY], cancel=self.cancel)
             return None if snapshot is None else own_view(snapshot.values.get(KEY), cut)
-        except asyncio.CancelledError:
-            if is_being_cancelled():
-                raise
-        except Exception:  # noqa: BLE001, S110 - checkpoints are derived; the log has the answer
-            pass
-        return None
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - derived; the log has the answer
+            return None
 
     async def _observed(self, header: Header) -> Finding:
         """Read the log once, and believe it only if it is still the log that was enumerated."""
@@ -105,11 +107,7 @@ class Ladder:
                 return None if seen.source == "live" else "corrupt"
         except ProjectionFaulted as fault:
             return _of_fault(fault)
-        except asyncio.CancelledError:
-            if is_being_cancelled():
-                raise
-            return "unavailable"
-        except Exception:  # noqa: BLE001 - as above; the next listing tries again
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the next listing tries again
             return "unavailable"
 
 

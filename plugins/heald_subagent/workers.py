@@ -29,9 +29,7 @@ async def work_through(
             try:
                 results[place] = await work(job)
             # A worker that let SystemExit out would stop the loop before the others have ended.
-            except BaseException as error:
-                if is_being_cancelled():
-                    raise
+            except BaseException as error:  # noqa: BLE001 - raised below
                 failures.append(error)
 
     await _join([asyncio.create_task(worker()) for _ in range(min(limit, len(jobs)))])
