@@ -395,15 +395,22 @@ OpenWorld = Callable[..., AbstractAsyncContextManager[World]]
 
 @pytest.fixture
 def open_world(heald_host: HostFactory, spies: Spies) -> OpenWorld:
-    """Return a factory of hosts over one home; `without` leaves rows out."""
+    """Return a factory of hosts over one home; `without` leaves rows out.
+
+    `program` has plugin classes by name, for rows of the test's own.
+    """
 
     @asynccontextmanager
     async def open_world(
-        *, without: Collection[str] = (), rows: Sequence[Row] = ()
+        *,
+        without: Collection[str] = (),
+        rows: Sequence[Row] = (),
+        program: Mapping[str, type[Plugin[Any]]] | None = None,
     ) -> AsyncIterator[World]:
         names = [name for name in ALL if name not in without]
         mounted = [Row(n, f"spied-{n}" if n in SPIED else n) for n in names]
-        async with heald_host(rows=[*mounted, *rows]) as host:
+        discovery = Discovery(program=program or {})
+        async with heald_host(rows=[*mounted, *rows], discovery=discovery) as host:
             yield World(host, spies)
 
     return open_world

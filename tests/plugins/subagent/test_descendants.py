@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pytest
 
 from heald_query import SessionRecord
 from heald_session import FORMAT_VERSION, Header, SessionId
@@ -109,10 +108,8 @@ async def test_ordinary_forks_and_one_shots_are_walked_through(world: World) -> 
     ]
 
 
-@pytest.mark.parametrize("descriptors", [(), ({"version": 3},)], ids=["none", "version 3"])
-async def test_a_settled_node_without_identity_is_corrupt_in_its_place_and_hides_nothing(
-    world: World, descriptors: tuple[Any, ...]
-) -> None:
+async def check_that_a_node_between_two_others_is_corrupt(world: World, *descriptors: Any) -> None:
+    """Give it these descriptors; it is to have its place, and to hide nothing below it."""
     await world.child("a", continuable(), created_at=1, live=False)
     await world.child("aa", *descriptors, parent="a", created_at=2, live=False)
     await world.child("aaa", continuable(), parent="aa", created_at=3, live=False)
@@ -121,6 +118,18 @@ async def test_a_settled_node_without_identity_is_corrupt_in_its_place_and_hides
     assert rows[1] == DiagnosticRow(
         id=SessionId("aa"), reason="corrupt", parent_id=SessionId("a"), depth=2
     )
+
+
+async def test_a_settled_node_without_descriptor_is_corrupt_in_its_place_and_hides_nothing(
+    world: World,
+) -> None:
+    await check_that_a_node_between_two_others_is_corrupt(world)
+
+
+async def test_a_node_of_an_unknown_version_is_corrupt_in_its_place_and_hides_nothing(
+    world: World,
+) -> None:
+    await check_that_a_node_between_two_others_is_corrupt(world, {"version": 3})
 
 
 async def test_an_observation_with_another_parent_is_corrupt_in_its_place(world: World) -> None:

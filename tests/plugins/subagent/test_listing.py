@@ -15,8 +15,9 @@ import apsw
 import msgspec
 import pytest
 
-from heald import Cancelled
+from heald import Cancelled, Row
 from heald_projection import Projections, Snapshot, projections
+from heald_projection.plugin import ProjectionPlugin
 from heald_projection_cache import ProjectionCache
 from heald_query import Observation, SessionQuery, SessionRecord
 from heald_session import (
@@ -40,6 +41,7 @@ from heald_subagent import (
     services,
     workers,
 )
+from heald_subagent.errors import SubagentProjectionsUnavailable
 from heald_subagent.ladder import WITNESS
 
 if TYPE_CHECKING:
@@ -230,15 +232,16 @@ async def test_a_cold_child_whose_log_is_damaged_is_unavailable_and_its_sibling_
         assert await world.children() == [unavailable("a"), child("b")]
 
 
-@pytest.mark.parametrize(
-    "data",
-    [{"version": 2, "mode": "continuable", "provider": "spawn"}, one_shot() | {"version": 3}],
-    ids=["malformed", "version 3"],
-)
-async def test_a_settled_child_whose_only_descriptor_is_malformed_or_newer_is_corrupt(
-    world: World, data: Any
+async def test_a_settled_child_whose_only_descriptor_is_malformed_is_corrupt(
+    world: World,
 ) -> None:
-    await world.child("a", data, live=False)
+    unlabelled = {"version": 2, "mode": "continuable", "provider": "spawn"}
+    await world.child("a", unlabelled, live=False)
+    assert await world.children() == [corrupt("a")]
+
+
+async def test_a_settled_child_whose_descriptor_is_of_version_3_is_corrupt(world: World) -> None:
+    await world.child("a", one_shot() | {"version": 3}, live=False)
     assert await world.children() == [corrupt("a")]
 
 
@@ -278,15 +281,25 @@ async def test_a_descriptor_of_a_provider_that_is_not_mounted_is_listed(world: W
     assert {row.id for row in await world.children()} == {"a", "b"}
 
 
-@pytest.mark.parametrize("live", [True, False])
-async def test_another_unit_that_raises_on_a_childs_log_is_never_noticed(
-    world: World,
-    live: bool,  # noqa: FBT001
-) -> None:
+async def brittle_children(world: World, *, live: bool) -> list[Any]:
+    """List a child, and a live one, on both of which another unit raises."""
     world.spies.cache = lambda _: None
     await world.child("a", continuable("brittle"), created_at=1, live=live)
     await world.child("b", continuable("brittle"), created_at=2)
-    assert [row.label for row in await world.children()] == ["brittle", "brittle"]
+    return await world.children()
+
+
+async def test_a_cold_child_on_whose_log_another_unit_raises_is_listed(world: World) -> None:
+    rows = await brittle_children(world, live=False)
+    assert rows == [child("a", label="brittle"), running("b", "brittle")]
+    assert world.spies.observed == ["a"]
+
+
+async def test_a_live_child_on_whose_log_another_unit_raises_is_listed_and_so_is_another(
+    world: World,
+) -> None:
+    rows = await brittle_children(world, live=True)
+    assert rows == [running("a", "brittle"), running("b", "brittle")]
 
 
 async def test_a_child_on_which_the_subagent_fold_raises_is_corrupt_running_or_not(
@@ -448,6 +461,42 @@ async def test_a_live_child_is_paired_and_read_in_one_step(world: World) -> None
     world.spies.after_listing = soon
     assert await world.children() == [running("a", label="before")]
     assert await world.children() == [running("a", label="after")]
+
+
+async def test_live_children_are_unavailable_when_the_projections_go_away_during_the_enumeration(
+    open_world: OpenWorld,
+) -> None:
+    """They were there when the call looked for what it needs; afterwards that is no refusal."""
+    leave, left = asyncio.Event(), asyncio.Event()
+
+    class Leaving(ProjectionPlugin):
+        async def start(self) -> None:
+            group = await self.stack.enter_async_context(asyncio.TaskGroup())
+            group.create_task(self.fail())
+
+        async def fail(self) -> None:
+            await leave.wait()
+            raise RuntimeError("gone")
+
+        async def stop(self) -> None:
+            left.set()
+
+    rows = [Row("projection", "leaving")]
+    without = ["projection", "projection-cache"]
+    async with open_world(without=without, rows=rows, program={"leaving": Leaving}) as world:
+
+        async def gone() -> None:
+            leave.set()
+            await left.wait()
+            assert world.host.scope.find(projections) is None
+
+        await world.child("a", continuable(), created_at=1)
+        await world.child("b", continuable(), created_at=2)
+        assert await world.children() == [running("a"), running("b")]
+        world.spies.after_listing = gone
+        assert await world.children() == [unavailable("a"), unavailable("b")]
+        with pytest.raises(SubagentProjectionsUnavailable):
+            await world.children()
 
 
 async def test_a_live_session_whose_record_has_no_header_is_listed_with_its_own(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from heald import Cancelled, CancelToken, HealdError, Row
+from heald import Cancelled, CancelToken, HealdError, NoConfig, Plugin, Row, implements
+from heald_projection import projections
 from heald_session import SessionId
 
 if TYPE_CHECKING:
@@ -27,28 +28,71 @@ def ask(world: World, call: str) -> Callable[..., Awaitable[list[Any]]]:
     return listing
 
 
+async def refused(world: World, call: str) -> str:
+    """Return the code that a call ends with before anything is read."""
+    with pytest.raises(HealdError) as caught:
+        await ask(world, call)()
+    assert world.spies.listings == 0
+    return caught.value.code
+
+
+@BOTH
+async def test_without_a_projection_registry_a_listing_of_no_children_is_refused(
+    open_world: OpenWorld, call: str
+) -> None:
+    async with open_world(without=["projection", "projection-cache"]) as world:
+        assert await refused(world, call) == "SUBAGENT_CONTROL_PROJECTIONS_UNAVAILABLE"
+
+
+class Unfolded(Plugin[NoConfig]):
+    """Provides projections that nothing can be asked of, and requires nothing."""
+
+    @implements(projections)
+    def provide_projections(self) -> Any:
+        return object()
+
+
+@BOTH
+async def test_without_a_session_store_a_listing_is_refused_though_a_plugin_gives_projections(
+    open_world: OpenWorld, call: str
+) -> None:
+    assert Unfolded.requires == ()
+    without = ["session", "projection", "projection-cache"]
+    rows = [Row("projection", "unfolded")]
+    async with open_world(without=without, rows=rows, program={"unfolded": Unfolded}) as world:
+        assert world.host.scope.find(projections) is not None
+        assert await refused(world, call) == "SUBAGENT_CONTROL_SESSION_STORE_UNAVAILABLE"
+
+
+@BOTH
+async def test_without_a_session_store_the_projections_of_live_sessions_are_of_no_use(
+    open_world: OpenWorld, call: str
+) -> None:
+    async with open_world(without=["session", "projection-cache"]) as world:
+        assert await refused(world, call) == "SUBAGENT_CONTROL_SESSION_STORE_UNAVAILABLE"
+
+
+@BOTH
+async def test_without_a_query_service_a_listing_is_refused(
+    open_world: OpenWorld, call: str
+) -> None:
+    async with open_world(without=["query"]) as world:
+        assert await refused(world, call) == "SUBAGENT_CONTROL_QUERY_UNAVAILABLE"
+
+
 @BOTH
 @pytest.mark.parametrize(
-    ("without", "code"),
+    ("absent", "code"),
     [
-        (["projection", "projection-cache"], "SUBAGENT_CONTROL_PROJECTIONS_UNAVAILABLE"),
-        (["query"], "SUBAGENT_CONTROL_QUERY_UNAVAILABLE"),
-        (["session", "projection-cache"], "SUBAGENT_CONTROL_SESSION_STORE_UNAVAILABLE"),
-        (
-            ["session", "projection", "projection-cache", "query"],
-            "SUBAGENT_CONTROL_PROJECTIONS_UNAVAILABLE",
-        ),
-        (["session", "projection-cache", "query"], "SUBAGENT_CONTROL_SESSION_STORE_UNAVAILABLE"),
+        (["session", "projection", "query"], "SUBAGENT_CONTROL_PROJECTIONS_UNAVAILABLE"),
+        (["session", "query"], "SUBAGENT_CONTROL_SESSION_STORE_UNAVAILABLE"),
     ],
 )
-async def test_a_service_that_is_absent_has_a_code_of_its_own_though_there_are_no_children(
-    open_world: OpenWorld, call: str, without: list[str], code: str
+async def test_of_several_absent_services_the_first_that_is_looked_for_is_told(
+    open_world: OpenWorld, call: str, absent: list[str], code: str
 ) -> None:
-    async with open_world(without=without) as world:
-        with pytest.raises(HealdError) as caught:
-            await ask(world, call)()
-        assert caught.value.code == code
-        assert world.spies.listings == 0
+    async with open_world(without=[*absent, "projection-cache"]) as world:
+        assert await refused(world, call) == code
 
 
 @BOTH
@@ -184,6 +228,21 @@ async def test_an_abort_while_the_cache_is_asked_reads_no_log(
     with pytest.raises(Cancelled):
         await ask(world, call)(cancel=token)
     assert world.spies.observed == []
+
+
+@BOTH
+async def test_an_abort_while_live_children_are_taken_leaves_a_seeded_cold_child_unread(
+    world: World, call: str
+) -> None:
+    token = CancelToken()
+    await world.child("old", continuable(), parent="elsewhere", live=False)
+    await world.fork("old", "a", continuable(), live=False)
+    await world.child("b", continuable())
+    world.spies.before_snapshot = lambda _: token.cancel()
+    with pytest.raises(Cancelled):
+        await ask(world, call)(cancel=token)
+    assert world.spies.snapshots == ["b"]
+    assert (world.spies.cached, world.spies.observed) == ([], [])
 
 
 async def test_an_abort_with_four_observations_in_flight_leaves_none_running(
