@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from heald_persistence.errors import SessionDamaged, StorageUnavailable
+from heald_persistence.errors import HeaderDamaged, StorageUnavailable
 from heald_session import SessionNotFound
 
 
@@ -24,7 +24,7 @@ class Directory:
     def of(cls, path: Path, id: str) -> Self:  # noqa: A002
         """Open the directory that a session has.
 
-        Raises `SessionNotFound`, `SessionDamaged` or `StorageUnavailable`.
+        Raises `SessionNotFound`, `HeaderDamaged` or `StorageUnavailable`.
         """
         try:
             return cls(path)
@@ -70,8 +70,8 @@ def content_of(fd: int) -> tuple[bytes, os.stat_result]:
     return data, found
 
 
-def unreadable(path: Path, id: str, error: OSError) -> SessionDamaged | StorageUnavailable:  # noqa: A002
+def unreadable(path: Path, id: str, error: OSError) -> HeaderDamaged | StorageUnavailable:  # noqa: A002
     """Tell what is not there, or is something else, from what we may not read."""
     if isinstance(error, PermissionError):
         return StorageUnavailable(str(path), str(error.strerror))
-    return SessionDamaged(id, f"{path.name}: {error.strerror}")
+    return HeaderDamaged(id, f"{path.name}: {error.strerror}")

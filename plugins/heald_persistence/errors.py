@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import attrs
 
-from heald import HealdError
+from heald import HealdError, visible
 
 
 @attrs.define
@@ -48,7 +50,19 @@ class SessionDamaged(HealdError):
     def message(self) -> str:
         return (
             f"session {self.id!r} is damaged: {self.reason}; what is left can be read, and "
-            "`heald sessions salvage` makes it writable again"
+            f"`heald sessions salvage {_as_word(self.id)}` makes it writable again"
+        )
+
+
+@attrs.define
+class HeaderDamaged(SessionDamaged):
+    """The header of a session cannot be read, and nothing of its log without it."""
+
+    def message(self) -> str:
+        return (
+            f"session {self.id!r} is damaged: {self.reason}; nothing of it can be read without "
+            "that file: put it back from a copy, or move what there is to the trash with "
+            f"`heald sessions delete {_as_word(self.id)}`"
         )
 
 
@@ -103,3 +117,8 @@ class PlatformUnsupported(HealdError):
             f"sessions cannot be kept on {self.platform}: it lacks the file locks that keep two "
             "writers apart; disable the row `persistence` to run with sessions in memory only"
         )
+
+
+def _as_word(id: str) -> str:  # noqa: A002
+    """Return an id as one word of a command line, which a terminal can show."""
+    return shlex.quote(visible(id))

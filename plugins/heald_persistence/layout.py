@@ -16,7 +16,7 @@ import msgspec
 
 from heald import HealdError
 from heald_persistence.directory import Directory, unreadable
-from heald_persistence.errors import FormatTooNew, SessionDamaged
+from heald_persistence.errors import FormatTooNew, HeaderDamaged
 from heald_session import FORMAT_VERSION, Header, LogOffset, SessionId
 
 FACTS = "session.json"
@@ -121,7 +121,7 @@ def own_facts(directory: Directory, id: SessionId) -> Facts:  # noqa: A002
     """Read `session.json` of the directory that a session should have; as `read_facts`."""
     facts = facts_in(directory, id)
     if facts.header.id != id:
-        raise SessionDamaged(id, f"its files are those of session {facts.header.id!r}")
+        raise HeaderDamaged(id, f"its files are those of session {facts.header.id!r}")
     return facts
 
 
@@ -130,7 +130,7 @@ def facts_in(directory: Directory, id: str) -> Facts:  # noqa: A002
     try:
         data = directory.content(FACTS)
     except FileNotFoundError:
-        raise SessionDamaged(id, f"{FACTS} is missing") from None
+        raise HeaderDamaged(id, f"{FACTS} is missing") from None
     except OSError as error:
         raise unreadable(directory.path / FACTS, id, error) from error
     return decode_facts(data, id)
@@ -153,13 +153,13 @@ def _undecodable(data: bytes, id: str, error: Exception) -> HealdError:  # noqa:
     try:
         version = msgspec.json.decode(data, type=_AnyFacts).header.version
     except msgspec.MsgspecError as worse:
-        return SessionDamaged(id, f"session.json: {worse}")
+        return HeaderDamaged(id, f"session.json: {worse}")
     if version > FORMAT_VERSION:
         return FormatTooNew(id, version)
-    return SessionDamaged(id, f"session.json: {error}")
+    return HeaderDamaged(id, f"session.json: {error}")
 
 
 def _check_cut(facts: Facts, id: str) -> None:  # noqa: A002
     cut: Any = facts.inherited_event_count
     if cut < 0 or (cut > 0 and not facts.header.is_seeded):
-        raise SessionDamaged(id, f"session.json: {cut} events cannot have been inherited")
+        raise HeaderDamaged(id, f"session.json: {cut} events cannot have been inherited")

@@ -77,7 +77,8 @@ async def show_tree(
 
     SESSION is an id, or the beginning of one as long as only one fits. Time and tokens come from
     what is known without reading a log, as of the last checkpoint of a session that is not live
-    here; `-` stands where nothing is known. The last line is of the whole tree.
+    here; `-` stands where nothing is known. What an agent inherited from another session counts
+    there. The last line is of the whole tree, whichever of its agents are shown.
     """
     if follow and (as_json or limit or after):
         raise click.UsageError("--follow cannot be combined with --json, --limit or --after")
@@ -91,7 +92,7 @@ async def show_tree(
     if as_json:
         print_json([object_of(row, agents.cost(row)) for row in page])
         return
-    lines = [*_drawn(agents.only(activity), page), *_more(left, page)]
+    lines = [*_drawn(agents, page), _total(agents, activity), *_more(left, page)]
     if sys.stdin.isatty() and sys.stdout.isatty():
         await asyncio.to_thread(click.echo_via_pager, "\n".join(lines))
     else:
@@ -122,21 +123,23 @@ async def show_agent(host: Host, session: str, *, as_json: bool) -> int:
 
 
 async def _drawn_now(host: Host, root: SessionId, activity: Activity | None) -> list[str]:
-    agents = (await agents_below(host.scope, root)).only(activity)
-    return [*_drawn(agents, agents.rows)]
+    agents = await agents_below(host.scope, root)
+    return [*_drawn(agents, agents.only(activity).rows), _total(agents, activity)]
 
 
 def _drawn(agents: Agents, page: Sequence[SubagentRow]) -> Iterator[str]:
-    """Yield the lines of a page, and the one of the whole tree."""
     for row in page:
         yield visible(line_of(row, agents.cost(row)))
-    many = counted(len(agents.rows), "agent")
+
+
+def _total(agents: Agents, activity: Activity | None) -> str:
+    """Return the line of the whole tree."""
     if not agents.rows:
-        yield "No subagents."
-    elif agents.unknown:
-        yield f"{many} in all  {told(agents.total)}  ({agents.unknown} of them not known)"
-    else:
-        yield f"{many} in all  {told(agents.total)}"
+        return "No subagents."
+    total = f"{counted(len(agents.rows), 'agent')} in all  {told(agents.total)}"
+    if agents.unknown:
+        total += f"  ({agents.unknown} of them not known)"
+    return total if activity is None else f"{len(agents.only(activity).rows)} {activity}, {total}"
 
 
 def _behind(agents: Agents, after: str, root: SessionId) -> Agents:
@@ -169,6 +172,15 @@ def _tell_unreadable(id: SessionId, problem: str) -> None:  # noqa: A002 - what 
     )
 
 
+def _tell_hidden(count: int) -> None:
+    if count:
+        click.echo(
+            f"{counted(count, 'session')} could not be read and may be missing here; "
+            "`heald sessions list --all` says which",
+            err=True,
+        )
+
+
 def _tell_subagent(header: Header) -> None:
     parent = header.parent_session
     whose = "" if parent is None else f" of {visible(parent)}"
@@ -192,6 +204,7 @@ async def _root(host: Host, given: str) -> SessionId:
     records = await corpus_of(host.scope).list_sessions()
     meant = _resolved(given, records)
     record = next((record for record in records if record.id == meant), None)
+    _tell_hidden(sum(r.problem is not None for r in records if r.id != meant))
     if record is not None and record.problem is not None:
         _tell_unreadable(meant, record.problem)
     elif record is not None and record.header is not None and record.header.origin == ORIGIN:

@@ -279,7 +279,10 @@ async def test_a_verb_without_a_service_says_which_row_to_mount(
 
 
 async def test_a_tree_can_be_of_one_activity(home: Path) -> None:
-    assert (await tree(home, "parent-1", "--activity", "running")).stdout == "No subagents.\n"
+    running = await tree(home, "parent-1", "--activity", "running")
+    whole = (await tree(home, "parent-1")).stdout.splitlines()[-1]
+    assert running.stdout == f"0 running, {whole}\n"
+    assert (await tree(home, "aa", "--activity", "running")).stdout == "No subagents.\n"
     shown = json.loads((await tree(home, "parent-1", "--activity", "inactive", "--json")).stdout)
     assert [(row["id"], row["worked_ms"], row["tokens"]) for row in shown] == [
         ("a", 0, 0),
@@ -341,6 +344,23 @@ async def test_a_followed_tree_is_drawn_again_in_its_place_on_a_terminal(
     assert "Traceback" not in rest
 
 
+async def test_a_followed_tree_that_is_longer_than_the_terminal_keeps_its_last_line(
+    home: Path, open_world: OpenWorld
+) -> None:
+    async with open_world() as world:
+        for number in range(30):
+            await world.child(f"more-{number:02}", ONE_SHOT, parent="parent-1", live=False)
+    command = ("--profile", "alone", "agents", "tree", "parent-1", "--follow")
+    following = at_a_terminal(home, *command)
+    await asyncio.to_thread(following.expect, "33 agents in all")
+    lines = str(following.before).splitlines()
+    assert len(lines) < 24
+    assert "more lines; without --follow all are shown" in lines[-1]
+    following.sendintr()
+    await asyncio.to_thread(following.read)
+    following.close()
+
+
 async def test_a_tree_on_a_terminal_is_shown_in_a_pager(home: Path) -> None:
     command = ("--profile", "alone", "agents", "tree", "parent-1")
     paged = at_a_terminal(home, *command, PAGER="sed s/^/paged:/")
@@ -385,11 +405,14 @@ async def test_show_says_of_each_id_it_cannot_show_which_it_is_and_what_to_do(ho
     assert "heald sessions show parent-1" in ordinary.stderr
     missing = await run(home, "no/such", verb="show")
     assert (missing.returncode, "SESSION_NOT_FOUND" in missing.stderr) == (1, True)
-    for name in ("tail.jsonl", "session.json"):
-        (home / "sessions" / "aa" / name).write_bytes(b"\xff")
+    (home / "sessions" / "aa" / "session.json").write_bytes(b"\xff")
     damaged = await run(home, "aa", verb="show")
     assert (damaged.returncode, "SESSION_DAMAGED" in damaged.stderr) == (1, True)
-    assert "heald sessions salvage" in damaged.stderr
+    assert "heald sessions delete aa" in damaged.stderr
+    (home / "sessions" / "a" / "tail.jsonl").write_bytes(b"\xff")
+    damaged = await run(home, "a", verb="show")
+    assert (damaged.returncode, "SESSION_DAMAGED" in damaged.stderr) == (1, True)
+    assert "heald sessions salvage a" in damaged.stderr
 
 
 async def test_no_id_of_a_stranger_is_obeyed_by_the_terminal(

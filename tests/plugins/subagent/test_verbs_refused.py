@@ -60,10 +60,14 @@ async def run(home: Path, *arguments: str, before: Sequence[str] = ()) -> Comple
     )
 
 
-async def told(home: Path, *arguments: str, before: Sequence[str] = ()) -> dict[str, str]:
-    result = await run(home, "list", "parent", "--json", *arguments, before=before)
-    assert (result.returncode, result.stderr) == (0, "")
-    return {row["id"]: row.get("mode") or row["reason"] for row in json.loads(result.stdout)}
+async def told(home: Path, *, said: str = "", before: Sequence[str] = ()) -> dict[str, str]:
+    result = await run(home, "list", "parent", "--json", before=before)
+    assert (result.returncode, result.stderr) == (0, said)
+    return told_in(result.stdout)
+
+
+def told_in(stdout: str) -> dict[str, str]:
+    return {row["id"]: row.get("mode") or row["reason"] for row in json.loads(stdout)}
 
 
 async def test_a_descriptor_of_ten_megabytes_is_listed_and_shown_as_corrupt(home: Path) -> None:
@@ -112,7 +116,12 @@ async def test_a_directory_without_permission_hides_one_child_and_the_verb_says_
     place = home / "sessions" / "a"
     place.chmod(0)
     try:
-        assert await told(home, before=before) == {"b": "one-shot", "big": "corrupt"}
+        said = (
+            "1 session could not be read and may be missing here; "
+            "`heald sessions list --all` says which\n"
+        )
+        found = await told(home, said=said, before=before)
+        assert found == {"b": "one-shot", "big": "corrupt"}
         shown = await run(home, "show", "a", before=before)
         assert shown.returncode == 1
         assert "Permission denied" in shown.stderr
@@ -173,7 +182,9 @@ async def test_a_corpus_that_changes_while_it_is_listed_never_fails_the_verb(
     changes = asyncio.create_task(change())
     try:
         for arguments in ((), ("--descendants",)):
-            rows = await told(home, *arguments)
+            listed = await run(home, "list", "parent", "--json", *arguments)
+            assert listed.returncode == 0
+            rows = told_in(listed.stdout)
             assert {"a": "one-shot", "b": "one-shot", "big": "corrupt"}.items() <= rows.items()
             assert set(rows.values()) <= {"one-shot", "corrupt", "unavailable"}
     finally:
