@@ -10,7 +10,7 @@ from heald_projection import Unit
 from heald_session.conversation import StepStart, Usage
 from heald_session.events import Event
 from heald_session.header import Header
-from heald_session.positions import LogOffset
+from heald_session.positions import LogOffset, Seq
 
 
 class Tokens(TypedDict):
@@ -25,6 +25,8 @@ class Tokens(TypedDict):
 class TokenUsage(Tokens):
     """All tokens of a session, inherited events included, and those of each model."""
 
+    inherited: Tokens
+    """How many of them are in events that came from another session, and are counted there too."""
     models: dict[str, Tokens]
     """By `adapter:name`; what no step named a model for is in the totals only."""
 
@@ -39,6 +41,8 @@ _answer = msgspec.json.Decoder(_Answer).decode
 
 
 class _Usage(TokenUsage):
+    cut: int
+    """Where the session's own events begin."""
     model: str | None
     """What the latest step asks."""
 
@@ -46,15 +50,15 @@ class _Usage(TokenUsage):
 _NONE: Tokens = {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
 
 
-def _nothing_yet(_header: Header, _cut: LogOffset) -> _Usage:
-    return {**_NONE, "models": {}, "model": None}
+def _nothing_yet(_header: Header, cut: LogOffset) -> _Usage:
+    return {**_NONE, "inherited": _NONE, "models": {}, "cut": cut, "model": None}
 
 
 def _apply(state: _Usage, event: Event) -> _Usage:
     if event.type == "step/start":
         return _asking(state, event)
     usage = _usage(event)
-    return state if usage is None else _counted(state, usage)
+    return state if usage is None else _counted(state, usage, event.seq)
 
 
 def _asking(state: _Usage, event: Event) -> _Usage:
@@ -76,11 +80,13 @@ def _usage(event: Event) -> Usage | None:
         return None
 
 
-def _counted(state: _Usage, usage: Usage) -> _Usage:
-    model, models = state["model"], state["models"]
+def _counted(state: _Usage, usage: Usage, seq: Seq) -> _Usage:
+    model, models, inherited = state["model"], state["models"], state["inherited"]
     if model is not None:
         models = {**models, model: _sum(models.get(model, _NONE), usage)}
-    return {**_sum(state, usage), "models": models, "model": model}
+    if seq < state["cut"]:
+        inherited = _sum(inherited, usage)
+    return {**state, **_sum(state, usage), "inherited": inherited, "models": models}
 
 
 def _sum(tokens: Tokens, usage: Usage) -> Tokens:
@@ -96,13 +102,14 @@ def _view(state: _Usage) -> TokenUsage:
         "input_tokens": state["input_tokens"],
         "output_tokens": state["output_tokens"],
         "cached_tokens": state["cached_tokens"],
+        "inherited": state["inherited"],
         "models": state["models"],
     }
 
 
 TOKEN_USAGE = Unit(
     key="tokenUsage",
-    state_version=1,
+    state_version=2,
     event_types=frozenset({"step/start", "assistant/message", "history/summary"}),
     initial=_nothing_yet,
     apply=_apply,

@@ -21,7 +21,10 @@ _DRAWN = 20
 
 @attrs.frozen
 class Cost:
-    """What an agent took, as far as its cell or its checkpoint tells; None where neither does."""
+    """What an agent took itself, as far as its cell or its checkpoint tells, else None.
+
+    What it inherited was taken by somebody else, and is told there.
+    """
 
     ms: int | None = None
     tokens: int | None = None
@@ -32,7 +35,7 @@ class Cost:
         timing, usage = values.get("subagentTiming"), values.get("tokenUsage")
         return cls(
             None if timing is None else _worked(timing),
-            None if usage is None else usage["input_tokens"] + usage["output_tokens"],
+            None if usage is None else _asked(usage) - _asked(usage["inherited"]),
         )
 
     @classmethod
@@ -116,6 +119,10 @@ def _worked(timing: Mapping[str, Any]) -> int:
     active = timing.get("active")
     running = 0 if active is None else max(0, active["through"] - active["started_at"])
     return int(timing["settled_ms"]) + running
+
+
+def _asked(tokens: Mapping[str, Any]) -> int:
+    return int(tokens["input_tokens"] + tokens["output_tokens"])
 
 
 def as_time(ms: int | None) -> str:

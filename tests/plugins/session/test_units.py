@@ -191,7 +191,7 @@ async def test_tokens_are_summed_in_total_and_for_each_model(heald_host: HostFac
     async with heald_host(rows=ROWS) as host:
         session = await opened(host)
         none = {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
-        assert view(session, "tokenUsage") == {**none, "models": {}}
+        assert view(session, "tokenUsage") == {**none, "inherited": none, "models": {}}
         for step, model, told in [
             (1, "scripted:demo", {"input_tokens": 10, "output_tokens": 1}),
             (2, "openai:big", {"input_tokens": 20, "output_tokens": 2, "cached_tokens": 5}),
@@ -204,11 +204,25 @@ async def test_tokens_are_summed_in_total_and_for_each_model(heald_host: HostFac
             "input_tokens": 60,
             "output_tokens": 6,
             "cached_tokens": 12,
+            "inherited": none,
             "models": {
                 "scripted:demo": {"input_tokens": 40, "output_tokens": 4, "cached_tokens": 7},
                 "openai:big": {"input_tokens": 20, "output_tokens": 2, "cached_tokens": 5},
             },
         }
+
+
+async def test_the_tokens_of_inherited_events_are_told_beside_the_total(
+    heald_host: HostFactory,
+) -> None:
+    async with heald_host(rows=ROWS) as host:
+        source = await opened(host)
+        answer(source, {"text": "", "usage": {"input_tokens": 10, "output_tokens": 1}})
+        fork = await host.scope.require(session_store).fork(source.id)
+        answer(fork, {"text": "", "usage": {"input_tokens": 20, "output_tokens": 2}})
+        told = view(fork, "tokenUsage")
+        assert (told["input_tokens"], told["output_tokens"]) == (30, 3)
+        assert told["inherited"] == {"input_tokens": 10, "output_tokens": 1, "cached_tokens": 0}
 
 
 async def test_a_request_is_counted_once_though_its_answer_is_told_again(

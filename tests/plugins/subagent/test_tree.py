@@ -40,10 +40,15 @@ async def test_a_tree_enumerates_once_and_asks_what_its_own_agents_took(world: W
     assert [sorted(asked) for asked in world.spies.valued] == [["below", "cold", "live"]]
 
 
-async def test_the_cost_of_an_agent_with_an_inherited_beginning_is_known_too(world: World) -> None:
-    await world.session("source", ONE_SHOT, live=False)
-    await world.fork("source", "seeded", ONE_SHOT, live=False)
-    assert await costs(world) == {"seeded": Cost(0, 0)}
+async def test_the_cost_of_an_agent_is_its_own_and_not_what_it_inherited(world: World) -> None:
+    source = await world.session("source", ONE_SHOT)
+    source.append("assistant/message", {"text": "", "usage": {"input_tokens": 100}})
+    await source.flush()
+    seeded = await world.fork("source", "seeded", ONE_SHOT)
+    seeded.append("assistant/message", {"text": "", "usage": {"output_tokens": 7}})
+    assert await costs(world) == {"seeded": Cost(0, 7)}
+    await world.store.dispose(seeded)
+    assert await costs(world) == {"seeded": Cost(0, 7)}
 
 
 async def test_an_agent_that_neither_a_cell_nor_a_checkpoint_knows_costs_nothing_known(
