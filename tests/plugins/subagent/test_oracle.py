@@ -1,8 +1,9 @@
 """Whatever the world, and whatever happens in it: the listing says what every whole log says.
 
-The oracle reads each log whole from storage, and folds it as the plan says its descriptors are. It
-knows nothing of cells and projections; of checkpoints only when they were made, for what they say
-of a child that inherited nothing counts, also when its log has grown or was damaged since.
+The oracle knows headers, what is live, and each log whole, with what of it cannot be read any
+more. It knows nothing of cells, of checkpoints, or of how a listing reads. Where a listing may be
+behind because of a checkpoint is said apart, by what was written, checkpointed and damaged, and
+when. Neither is told anything of what the listing answered.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 import msgspec
@@ -24,13 +25,15 @@ from hypothesis import strategies as st
 
 from heald import Cancelled, CancelToken, Discovery, HealdError, Host, Row, open_host
 from heald_persistence import Damage, session_persistence
-from heald_persistence.testing import blocks_in
+from heald_persistence.testing import blocks_in, make_header
 from heald_session import (
     APPEND,
+    Event,
     Header,
     LogNeedsPlugin,
     LogOffset,
     NewEvent,
+    Seq,
     Session,
     SessionId,
     SessionStore,
@@ -77,6 +80,10 @@ class Planned:
     """What was appended while nothing made checkpoints."""
     conflict: bool = False
     """Whether what is stored of its header became another while it was live."""
+    born: str | None = None
+    """Which sound descriptor is the very first of its own events, if one is."""
+    from_start: bool = False
+    """Whether it inherits none of the events of what it is a fork of: its cut is 0."""
 
 
 Operation = Literal["append", "dispose", "resume", "delete", "replace"]
@@ -119,6 +126,8 @@ SESSIONS = st.builds(
     damage=st.sampled_from([None, None, None, "frame", "descriptor", "header"]),
     later=st.lists(st.sampled_from([*DATA, *OTHERS]), max_size=2).map(tuple),
     conflict=st.booleans(),
+    born=st.sampled_from([None, *SOUND]),
+    from_start=st.sampled_from([False, False, True]),
 )
 
 
@@ -132,8 +141,11 @@ INHERITED = [
     subagent(-1, "continuable"),
     subagent(-1, inherits=0, live=True),
     subagent(-1, inherits=0),
+    subagent(-1, inherits=0, born="labelled"),
+    subagent(-1, inherits=0, born="labelled", live=True),
+    subagent(-1, inherits=0, born="labelled", later=("continuable",), from_start=True),
 ]
-"""An identity, and two sessions that have it from an ancestor only."""
+"""An identity, two sessions that have it from an ancestor only, and three with one of their own."""
 SIBLINGS = [
     subagent(-1, "continuable"),
     subagent(0, "labelled", created_at=2),
@@ -149,6 +161,18 @@ OUTGROWN = [
     subagent(-1, "continuable", "long", "long", later=("long",), damage="frame"),
 ]
 """Checkpoints that are older than their logs."""
+DAMAGED = [
+    subagent(-1, "continuable", "long", "long", damage="frame"),
+    subagent(-1, "continuable", "long", "long", "foreign", damage="frame", created_at=1),
+    subagent(-1, "broken", "long", "long", "foreign", damage="frame"),
+    subagent(-1, "broken", "long", later=("long", "continuable", "long"), damage="frame"),
+    subagent(-1, "broken", "long", later=("long",), damage="descriptor"),
+    subagent(-1, "continuable", damage="descriptor"),
+    subagent(-1, inherits=0, born="labelled", damage="descriptor"),
+    subagent(-1, inherits=0, born="labelled", later=("long", "long"), damage="frame"),
+    subagent(-1, *["foreign"] * 8, "broken", damage="frame", created_at=1),
+]
+"""Frames that hold a descriptor and frames that hold none, before and behind the checkpoint."""
 WORLDS = st.lists(SESSIONS, min_size=1, max_size=LARGEST)
 SETTINGS = st.builds(
     Setting, checkpointed=st.booleans(), cached=st.booleans(), small_frames=st.booleans()
@@ -166,6 +190,12 @@ CANCELLATIONS = st.builds(
 )
 ASIDE = Happening(aside={1: (2, "append"), 3: (2, "dispose")})
 """A live child gets another label, or is disposed of, while its siblings are read."""
+UNREADABLE = [subagent(-1, "continuable", damage="header"), subagent(-1, "continuable")]
+TAKEN_OVER = Happening(between=((0, "replace"), (0, "resume"), (1, "delete")))
+"""One whose header could not be read is made anew and is live; the other is deleted."""
+NAMELESS = [subagent(-1, "foreign"), subagent(-1, "broken")]
+OPENED = Happening(at_reading={0: "resume"})
+"""One of two without an identity goes live just before it is read."""
 
 
 @pytest.mark.parametrize("examples", [25, pytest.param(2000, marks=FULL)])
@@ -176,6 +206,8 @@ def test_the_listing_equals_a_fold_of_every_whole_log(examples: int, watched: Wa
     @example(world=SIBLINGS, setting=Setting(checkpointed=True, cached=True))
     @example(world=OUTGROWN, setting=Setting(checkpointed=True, cached=True))
     @example(world=OUTGROWN, setting=Setting(checkpointed=True, cached=True, small_frames=True))
+    @example(world=DAMAGED, setting=Setting(checkpointed=True, cached=True, small_frames=True))
+    @example(world=DAMAGED, setting=Setting(checkpointed=False, cached=True, small_frames=True))
     def holds(world: list[Planned], setting: Setting) -> None:
         asyncio.run(compare(world, setting, watched))
 
@@ -193,6 +225,18 @@ def test_it_does_whatever_happens_between_the_enumeration_and_the_reading(
         setting=Setting(checkpointed=False, cached=False),
         happening=ASIDE,
         tree=True,
+    )
+    @example(
+        world=UNREADABLE,
+        setting=Setting(checkpointed=True, cached=True),
+        happening=TAKEN_OVER,
+        tree=False,
+    )
+    @example(
+        world=NAMELESS,
+        setting=Setting(checkpointed=False, cached=False),
+        happening=OPENED,
+        tree=False,
     )
     def holds(world: list[Planned], setting: Setting, happening: Happening, *, tree: bool) -> None:
         asyncio.run(compare_once(world, setting, watched, happening, tree=tree))
@@ -214,13 +258,12 @@ def test_a_cancelled_listing_is_cancelled_whenever_that_is_and_leaves_nothing_ru
 
 async def compare(world: Sequence[Planned], setting: Setting, watched: Watched) -> None:
     async with prepared(world, setting, watched) as (stage, _spies):
-        logs = await stage.logs()
-        oracle = Oracle(logs, logs, stage.live(), stage.kept)
+        live = stage.live()
+        seen = {n: Seen(g.header, g, live=n in live) for n, g in (await stage.logs()).items()}
+        oracle = Oracle(seen, older_rows(seen, stage.kept))
         for root in ("root", *stage.names, "nobody"):
             for tree in (False, True):
-                listed = await stage.list(root, tree=tree)
-                told = attrs.evolve(oracle, unavailable=unavailable(listed))
-                assert listed == told.rows(root, tree=tree)
+                assert await stage.list(root, tree=tree) == oracle.rows(root, tree=tree)
 
 
 async def compare_once(
@@ -251,39 +294,120 @@ async def compare_once(
             assert scene.cancelled
         else:
             assert not scene.cancelled
-            oracle = attrs.evolve(scene.oracle(), unavailable=unavailable(listed))
+            seen = scene.seen()
+            oracle = Oracle(seen, older_rows(seen, scene.kept))
             assert listed == oracle.rows("root", tree=tree)
         assert spies.in_flight == 0
         assert spies.most_in_flight <= 4
         assert len(set(spies.observed)) == len(spies.observed)
-        assert not {*spies.observed} & scene.live
+        assert not {*spies.observed} & (scene.live | scene.spared())
+        assert not {*spies.cached} & (scene.live | scene.seeded())
 
 
-def unavailable(listed: Sequence[Any]) -> frozenset[str]:
-    return frozenset(row["id"] for row in listed if row.get("reason") == "unavailable")
+Finding: TypeAlias = Mapping[str, Any] | Literal["corrupt", "unavailable"] | None
+"""An identity, why there is none, or None for one that is being created."""
 
 
 @attrs.frozen
 class Log:
-    """A whole log, what cannot be read any more filled in as it was."""
+    """All that can be read of a log."""
 
     header: Header
     cut: LogOffset
     events: Mapping[int, tuple[str, Any]]
+    lost: frozenset[int] = frozenset()
+    """The events that were written and cannot be read any more."""
     hidden: bool = False
-    """Whether what cannot be read is a descriptor, or nothing tells that it is none."""
+    """Whether a descriptor may be among those: one was written where they were."""
 
-    def identity(self) -> dict[str, Any] | None:
-        """Fold every event, knowing from the plan which descriptors are sound."""
+    @property
+    def end(self) -> int:
+        return max(self.events) + 1
+
+    def identity(self) -> Mapping[str, Any] | None:
+        """Say what the child is, by every event that can be read.
+
+        The last descriptor counts; one that is malformed leaves no identity, not an earlier one;
+        one before the cut is an ancestor's.
+        """
         found = None
         for seq, (kind, data) in sorted(self.events.items()):
             if kind == DESCRIPTOR:
                 sound = data == LATE or any(data == DATA[name] for name in SOUND)
-                found = data | {"seq": seq} if sound else None
-        return found if found is not None and found["seq"] >= self.cut else None
+                found = data if sound and seq >= self.cut else None
+        return found
 
 
 Logs = Mapping[str, Log]
+
+
+@attrs.frozen
+class Seen:
+    """What there was to be seen of a session that was enumerated."""
+
+    header: Header
+    """As it was enumerated, or the live session's if ids were paired with one."""
+    log: Log | None
+    """As it was when it was read, or at the pairing if it was not; None if it was gone."""
+    live: bool
+    """Whether it was live when ids were paired."""
+    went_live: bool = False
+    """Whether it was live when it was read, and not before."""
+
+    def finding(self) -> Finding:
+        """Say what the whole log says of the child."""
+        if self.log is None or self.log.hidden:
+            return "unavailable"
+        if self.log.header != self.header:  # another session's, or it became another
+            return "corrupt"
+        if (identity := self.log.identity()) is not None:
+            return identity
+        return None if self.live or self.went_live else "corrupt"
+
+
+def older_rows(seen: Mapping[str, Seen], kept: Logs | None) -> dict[str, Finding]:
+    """Say of which children an older row is right, since a checkpoint is behind their logs."""
+    found: dict[str, Finding] = {}
+    for name, child in seen.items():
+        then = (kept or {}).get(name)
+        if then is not None and not child.live and then.header.log_id == child.header.log_id:
+            older = older_row(child, then)
+            if older is not None:
+                found[name] = older
+    return found
+
+
+def older_row(child: Seen, then: Log) -> Finding:
+    """Say what is right in place of what the whole log says; None if nothing else is.
+
+    `then` is the log as it was checkpointed.
+    """
+    now = child.log
+    if not child.header.is_seeded and (identity := then.identity()) is not None:
+        # All that such a child has is its own, so nobody looks behind an identity of it: whether
+        # it has a later descriptor, and whether the log is damaged, gone, or of another header.
+        behind = (
+            now is None
+            or now.hidden
+            or now.header != child.header
+            or any(s >= then.end and kind == DESCRIPTOR for s, (kind, _) in now.events.items())
+        )
+        return identity if behind else None
+    if now is None or not now.hidden or max(now.lost) >= then.end:
+        return None
+    if then.end - 1 not in now.events:
+        return None
+    # All that was lost is behind the checkpoint, whose last event tells that it is of this log.
+    return attrs.evolve(now, events={**then.events, **now.events}).identity() or "corrupt"
+
+
+@attrs.frozen
+class Struck:
+    """The events that were where a log was damaged."""
+
+    log_id: str
+    written: Mapping[int, str]
+    """Their types, by their seqs."""
 
 
 @attrs.define
@@ -293,10 +417,8 @@ class Stage:
     host: Host
     home: Path
     names: tuple[str, ...]
-    intact: Logs
-    """The logs before any was damaged."""
-    broken: Mapping[str, Sequence[int]]
-    """The events of the frame that was damaged, if one was."""
+    struck: Mapping[str, Struck]
+    """What was damaged of each log, if anything was."""
     kept: dict[str, Log] | None
     """Each log as it was when its checkpoint was made, if the listing may look at those."""
     _one_by_one: asyncio.Lock = attrs.field(factory=asyncio.Lock)
@@ -327,16 +449,15 @@ class Stage:
             return None
         async with stored:
             batches = stored.batches(on_damage=damages.append)
-            found = [(int(e.seq), e.type, e.data) async for batch in batches for e in batch]
+            read = {int(e.seq): (e.type, e.data) async for batch in batches for e in batch}
         live = self.store.get(SessionId(name))
         header = stored.header if live is None else live.header
-        events: Mapping[int, tuple[str, Any]] = {}
-        if name in self.intact and self.intact[name].header.log_id == header.log_id:
-            events = self.intact[name].events
-        lost = [events[seq][0] for seq in self.broken.get(name) or events if seq in events]
-        hidden = bool(damages) and DESCRIPTOR in lost
-        read = {seq: (kind, data) for seq, kind, data in found}
-        return Log(header, stored.cut, {**events, **read}, hidden)
+        struck = self.struck.get(name)
+        written = struck.written if struck and struck.log_id == header.log_id else {}
+        lost = written.keys() - read.keys()
+        assert bool(lost) == any(damage.count != 0 for damage in damages)
+        hidden = bool(lost) and DESCRIPTOR in written.values()
+        return Log(header, stored.cut, read, frozenset(lost), hidden)
 
     async def operate(self, name: str, operation: Operation) -> None:
         """Do one thing to one session, as far as its state allows."""
@@ -417,35 +538,51 @@ class Scene:
     def _name(self, number: int) -> str:
         return self.stage.names[number % len(self.stage.names)]
 
-    def oracle(self) -> Oracle:
-        return Oracle(
-            self.enumerable, self.paired, self.live, self.kept, self.observed, self.became_live
-        )
+    def seen(self) -> dict[str, Seen]:
+        """Return what there was to be seen of each session that was enumerated."""
+        read = {**self.paired, **self.observed}
+        found = {}
+        for name in self.enumerable.keys() | self.live:
+            live, went_live = name in self.live, name in self.became_live
+            if (header := self._enumerated(name)) is not None:
+                found[name] = Seen(header, read.get(name), live=live, went_live=went_live)
+        return found
+
+    def spared(self) -> set[str]:
+        """Return those that inherited nothing and whose checkpoints had an identity."""
+        return {
+            name
+            for name, then in (self.kept or {}).items()
+            if (header := self._enumerated(name)) is not None
+            and not header.is_seeded
+            and header.log_id == then.header.log_id
+            and then.identity() is not None
+        }
+
+    def seeded(self) -> set[str]:
+        """Return those that inherited something, or could have."""
+        found = {name: self._enumerated(name) for name in self.enumerable}
+        return {name for name, header in found.items() if header and header.is_seeded}
+
+    def _enumerated(self, name: str) -> Header | None:
+        log = (self.paired if name in self.live else self.enumerable).get(name)
+        return None if log is None else log.header
 
 
 @attrs.frozen
 class Oracle:
-    """Says what a listing must say of the logs that there were."""
+    """Says what a listing must say of what there was to be seen."""
 
-    enumerable: Logs
-    paired: Logs
-    live: set[str]
-    kept: Logs | None
-    observed: Mapping[str, Log | None] | None = None
-    """The logs when they were read, None if nothing could have happened to them."""
-    became_live: set[str] = attrs.field(factory=set)
-    unavailable: frozenset[str] = frozenset()
-    """Which were listed so: of a damaged log a checkpoint may make a part enough, or not."""
-
-    def header(self, name: str) -> Header:
-        return (self.paired if name in self.live else self.enumerable)[name].header
+    seen: Mapping[str, Seen]
+    older: Mapping[str, Finding]
+    """What is right of some instead of what their whole logs say."""
 
     def _below(self, parent: str) -> list[str]:
-        found = [name for name in self.enumerable if self.header(name).parent_session == parent]
-        return sorted(found, key=lambda name: (self.header(name).created_at, name))
+        found = [n for n, child in self.seen.items() if child.header.parent_session == parent]
+        return sorted(found, key=lambda name: (self.seen[name].header.created_at, name))
 
     def _is_subagent(self, name: str) -> bool:
-        return self.header(name).origin == "subagent"
+        return self.seen[name].header.origin == "subagent"
 
     def rows(self, root: str, *, tree: bool) -> list[Any]:
         told = (
@@ -467,7 +604,8 @@ class Oracle:
                 yield from self._walk(name, depth + 1, visited)
 
     def _row(self, name: str, place: dict[str, Any]) -> Any:
-        found = self._found(name)
+        child = self.seen[name]
+        found = self.older.get(name) or child.finding()
         if found is None:
             return None
         if isinstance(found, str):
@@ -475,33 +613,11 @@ class Oracle:
         row = {
             "kind": "child",
             "id": name,
-            "activity": "running" if name in self.live else "inactive",
+            "activity": "running" if child.live else "inactive",
             "has_children": any(self._is_subagent(below) for below in self._below(name)),
             "mode": found["mode"],
         }
         return row | ({"label": found["label"]} if "label" in found else {}) | place
-
-    def _found(self, name: str) -> Any:
-        """Return an identity, a reason why there is none, or None for one being created."""
-        if name in self.live:
-            return self.paired[name].identity()
-        enumerated = self.header(name)
-        kept = self._kept(name, enumerated)
-        if kept is not None and not enumerated.is_seeded and (identity := kept.identity()):
-            assert name not in (self.observed or ())
-            return identity
-        log = self.paired[name] if self.observed is None else self.observed[name]
-        if log is None:
-            return "unavailable"
-        if log.hidden and (kept is None or name in self.unavailable):
-            return "unavailable"
-        if log.header != enumerated:
-            return "corrupt"
-        return log.identity() or (None if name in self.became_live else "corrupt")
-
-    def _kept(self, name: str, header: Header) -> Log | None:
-        kept = (self.kept or {}).get(name)
-        return kept if kept is not None and kept.header.log_id == header.log_id else None
 
 
 @contextlib.asynccontextmanager
@@ -515,13 +631,16 @@ async def prepared(
         async with opened(home, watched()[1], setting, cache=setting.checkpointed) as host:
             for number, planned in enumerate(world):
                 await make(host, planned, number, len(world))
-            kept = await Stage(host, home, names, {}, {}, None).logs()
+            kept = await Stage(host, home, names, {}, None).logs()
         async with opened(home, watched()[1], setting, cache=False) as host:
             for name, planned in zip(names, world, strict=True):
                 await go_on(host, SessionId(name), planned)
-            intact = await Stage(host, home, names, {}, {}, None).logs()
-        places = [home / "sessions" / name for name in names]
-        broken = {p.name: [*damage(p, planned)] for p, planned in zip(places, world, strict=True)}
+            intact = await Stage(host, home, names, {}, None).logs()
+        struck = {
+            name: Struck(log.header.log_id, {seq: log.events[seq][0] for seq in seqs})
+            for (name, log), planned in zip(intact.items(), world, strict=True)
+            if (seqs := damage(home / "sessions" / name, planned))
+        }
         leave_a_birth_unfinished(home / "sessions")
         spies, discovery = watched()
         async with opened(home, discovery, setting, cache=setting.cached) as host:
@@ -530,7 +649,7 @@ async def prepared(
                     await take(host, SessionId(name), planned)
             had = kept if setting.checkpointed else {}
             seen = had if setting.cached else None
-            yield Stage(host, home, names, intact, broken, seen), spies
+            yield Stage(host, home, names, struck, seen), spies
 
 
 def opened(home: Path, discovery: Discovery, setting: Setting, *, cache: bool) -> Any:
@@ -554,12 +673,16 @@ async def make(host: Host, planned: Planned, number: int, many: int) -> None:
         return msgspec.structs.replace(header, parent_session=parent, origin=origin)
 
     session: Session | None = None
-    if planned.inherits is not None and number > 0:
+    first = [NewEvent(DESCRIPTOR, DATA[planned.born])] if planned.born else [TURN, TURN_END]
+    if planned.inherits is not None and planned.from_start:
+        facts = {"parent_session": parent, "origin": origin, "created_at": planned.created_at}
+        await store_seeded(host, make_header(name, is_seeded=True, **facts), first)
+        session = await store.resume(name)
+    elif planned.inherits is not None and number > 0:
         source = SessionId(f"s{planned.inherits % number}")
         with contextlib.suppress(LogNeedsPlugin):
-            session = await store.fork(source, id=name, header=change, first=[TURN, TURN_END])
+            session = await store.fork(source, id=name, header=change, first=first)
     if session is None:
-        first = [TURN, TURN_END]
         session = await store.create(
             cwd=None, id=name, parent_session=parent, origin=origin, first=first
         )
@@ -569,6 +692,14 @@ async def make(host: Host, planned: Planned, number: int, many: int) -> None:
         session.append(ended.type, ended.data)
     await session.flush()
     await store.dispose(session)
+
+
+async def store_seeded(host: Host, header: Header, first: Sequence[NewEvent]) -> None:
+    """Store what another writer makes of a fork that inherits no event."""
+    writer = await host.scope.require(session_persistence).create(header, LogOffset(0))
+    encoded = [(new.type, msgspec.Raw(msgspec.json.encode(new.data))) for new in first]
+    writer.append([Event(Seq(n), kind, 0, data) for n, (kind, data) in enumerate(encoded)])
+    await writer.close()
 
 
 async def go_on(host: Host, name: SessionId, planned: Planned) -> None:
@@ -616,25 +747,29 @@ def write(session: Session, kind: str) -> None:
         append_unchecked(session, "gone/thing", {"mode": "one-shot"}, required=kind == "needed")
 
 
-def damage(place: Path, planned: Planned) -> Iterator[int]:
-    """Damage a stored session as planned, and yield the events whose frame that was.
+def damage(place: Path, planned: Planned) -> Sequence[int]:
+    """Damage a stored session as planned, and return the events that were there.
 
     A line that is damaged is not the last, so it was no torn write.
     """
+    tail, log = place / "tail.jsonl", place / "log.jsonl.zst"
     if planned.damage == "header":
         (place / "session.json").write_text("{")
     elif planned.damage == "descriptor":
-        tail, good = place / "tail.jsonl", (place / "tail.jsonl").read_bytes()
-        if b'"version"' in good:
+        good = tail.read_bytes()
+        struck = [json.loads(line)["seq"] for line in good.splitlines() if b'"version"' in line]
+        if struck:
             tail.write_bytes(good.replace(b'"version"', b'"vorsion"') + b"\n")
-    elif planned.damage == "frame" and (log := place / "log.jsonl.zst").exists():
+        return struck
+    elif planned.damage == "frame" and log.exists():
         data = bytearray(log.read_bytes())
         blocks = blocks_in(data)
         _, frame, stop, zone = blocks[planned.created_at % len(blocks)]
         data[(frame + stop) // 2] ^= 1
         log.unlink()  # a fork has the same bytes
         log.write_bytes(data)
-        yield from range(zone["first"], zone["first"] + zone["count"])
+        return range(zone["first"], zone["first"] + zone["count"])
+    return ()
 
 
 def leave_a_birth_unfinished(sessions: Path) -> None:
