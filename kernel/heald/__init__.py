@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from heald.settings import setting
     from heald.supervisor import Deadlines
     from heald.tables import Contribution
-    from heald.terminal import visible
+    from heald.terminal import as_word, visible
     from heald.times import told_time
     from heald.vocabulary import Vocabulary
     from heald.wording import counted, shortened
@@ -120,7 +120,7 @@ _MODULES = {
     "settings": ("setting",),
     "supervisor": ("Deadlines",),
     "tables": ("Contribution",),
-    "terminal": ("visible",),
+    "terminal": ("as_word", "visible"),
     "times": ("told_time",),
     "vocabulary": ("Vocabulary",),
     "wording": ("counted", "shortened"),
@@ -171,6 +171,7 @@ __all__ = [
     "Vocabulary",
     "VocabularyConflict",
     "Wrap",
+    "as_word",
     "clear_setting",
     "collect",
     "counted",

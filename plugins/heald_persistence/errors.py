@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import attrs
 
-from heald import HealdError, visible
+from heald import HealdError, as_word
 
 
 @attrs.define
@@ -50,7 +48,7 @@ class SessionDamaged(HealdError):
     def message(self) -> str:
         return (
             f"session {self.id!r} is damaged: {self.reason}; what is left can be read, and "
-            f"`heald sessions salvage {_as_word(self.id)}` makes it writable again"
+            f"`heald sessions salvage {as_word(self.id)}` makes it writable again"
         )
 
 
@@ -62,7 +60,7 @@ class HeaderDamaged(SessionDamaged):
         return (
             f"session {self.id!r} is damaged: {self.reason}; nothing of it can be read without "
             "that file: put it back from a copy, or move what there is to the trash with "
-            f"`heald sessions delete {_as_word(self.id)}`"
+            f"`heald sessions delete {as_word(self.id)}`"
         )
 
 
@@ -117,8 +115,3 @@ class PlatformUnsupported(HealdError):
             f"sessions cannot be kept on {self.platform}: it lacks the file locks that keep two "
             "writers apart; disable the row `persistence` to run with sessions in memory only"
         )
-
-
-def _as_word(id: str) -> str:  # noqa: A002
-    """Return an id as one word of a command line, which a terminal can show."""
-    return shlex.quote(visible(id))

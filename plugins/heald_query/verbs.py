@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import attrs
 import click
 import msgspec
 
-from heald import Host
+from heald import Host, as_word
 from heald.verbs import host_verb, json_option, print_json, print_table
 from heald_persistence import Damage, session_persistence
 from heald_query.asked_types import TypesAsked
@@ -219,7 +218,7 @@ async def _why_nothing(query: SessionQuery, where: SessionFilter, after: Positio
 def _there_are_more(found: Sequence[SessionRecord], order: str) -> str:
     if order == "activity":
         return "There are more; a higher --limit shows them."
-    return visible(f"There are more; add `--after {shlex.quote(str(found[-1].position))}`.")
+    return f"There are more; add `--after {as_word(str(found[-1].position))}`."
 
 
 async def _show_projections(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import attrs
 
-from heald import HealdError, counted, visible
+from heald import HealdError, as_word, counted
 
 
 @attrs.define
@@ -112,8 +110,9 @@ class SessionNotSubagent(HealdError, LookupError):
     id: str
 
     def message(self) -> str:
-        word = shlex.quote(visible(self.id))
-        return f"session {self.id!r} is no subagent; `heald sessions show {word}` shows it"
+        return (
+            f"session {self.id!r} is no subagent; `heald sessions show {as_word(self.id)}` shows it"
+        )
 
 
 @attrs.define

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
 import msgspec
 
-from heald import Host, counted, visible
+from heald import Host, as_word, counted, visible
 from heald.verbs import host_verb, json_option, print_json, print_table
 from heald_query import SessionRecord, session_named
 from heald_session import Header, SessionId, SessionNotFound, checked_id
@@ -152,14 +151,14 @@ def _behind(agents: Agents, after: str, root: SessionId) -> Agents:
 
 def _more(left: Sequence[SubagentRow], page: Sequence[SubagentRow]) -> Iterator[str]:
     if len(page) < len(left):
-        last = _as_word(page[-1].id)
+        last = as_word(page[-1].id)
         yield f"There are more; the same command with `--after {last}` goes on."
 
 
 def _tell_corrupt(portrait: Portrait) -> None:
     click.echo(
         f"{visible(portrait.id)} has no descriptor of its own that can be read, so it cannot be "
-        f"resumed; `heald sessions show {_as_word(portrait.id)}` shows what it logged",
+        f"resumed; `heald sessions show {as_word(portrait.id)}` shows what it logged",
         err=True,
     )
 
@@ -167,7 +166,7 @@ def _tell_corrupt(portrait: Portrait) -> None:
 def _tell_unreadable(id: SessionId, problem: str) -> None:  # noqa: A002 - what it is
     click.echo(
         f"{visible(id)} itself cannot be read ({visible(problem)}); its subagents are shown all "
-        f"the same, and `heald sessions verify {_as_word(id)}` tells more",
+        f"the same, and `heald sessions verify {as_word(id)}` tells more",
         err=True,
     )
 
@@ -186,14 +185,9 @@ def _tell_subagent(header: Header) -> None:
     whose = "" if parent is None else f" of {visible(parent)}"
     click.echo(
         f"{visible(header.id)} is itself a subagent{whose}; only its own subagents are shown, and "
-        f"`heald agents show {_as_word(header.id)}` shows what it is",
+        f"`heald agents show {as_word(header.id)}` shows what it is",
         err=True,
     )
-
-
-def _as_word(id: SessionId) -> str:  # noqa: A002 - what it is
-    """Return an id as one word of a command line, which a terminal can show."""
-    return shlex.quote(visible(id))
 
 
 async def _root(host: Host, given: str) -> SessionId:
