@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from heald_persistence.errors import HeaderDamaged, StorageUnavailable
+from heald_persistence.errors import HeaderDamaged, SessionDamaged, StorageUnavailable
 from heald_session import SessionNotFound
 
 
@@ -31,7 +31,7 @@ class Directory:
         except FileNotFoundError:
             raise SessionNotFound(id) from None
         except OSError as error:
-            raise unreadable(path, id, error) from error
+            raise unreadable(path, id, error, HeaderDamaged) from error
 
     def stands(self) -> bool:
         """Say whether its path still names this directory."""
@@ -70,8 +70,13 @@ def content_of(fd: int) -> tuple[bytes, os.stat_result]:
     return data, found
 
 
-def unreadable(path: Path, id: str, error: OSError) -> HeaderDamaged | StorageUnavailable:  # noqa: A002
+def unreadable(
+    path: Path,
+    id: str,  # noqa: A002
+    error: OSError,
+    damaged: type[SessionDamaged] = SessionDamaged,
+) -> SessionDamaged | StorageUnavailable:
     """Tell what is not there, or is something else, from what we may not read."""
     if isinstance(error, PermissionError):
         return StorageUnavailable(str(path), str(error.strerror))
-    return HeaderDamaged(id, f"{path.name}: {error.strerror}")
+    return damaged(id, f"{path.name}: {error.strerror}")

@@ -132,7 +132,7 @@ def facts_in(directory: Directory, id: str) -> Facts:  # noqa: A002
     except FileNotFoundError:
         raise HeaderDamaged(id, f"{FACTS} is missing") from None
     except OSError as error:
-        raise unreadable(directory.path / FACTS, id, error) from error
+        raise unreadable(directory.path / FACTS, id, error, HeaderDamaged) from error
     return decode_facts(data, id)
 
 

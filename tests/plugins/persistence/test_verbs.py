@@ -104,3 +104,18 @@ def test_salvage_makes_a_session_writable_again_and_says_what_was_lost(
     heald_cli("sessions", "rename", "aa", "New")
     again = json.loads(heald_cli("sessions", "salvage", "aa", "--json").stdout)
     assert again == {"id": "aa-first", "damage": []}
+
+
+def test_what_to_do_about_damage_is_told_by_what_is_damaged(
+    home: Path, heald_cli: CommandRunner
+) -> None:
+    log, header = home / "sessions" / "aa-first", home / "sessions" / "ab-second"
+    (log / "tail.jsonl").rename(log / "moved")
+    (log / "tail.jsonl").mkdir()
+    told = heald_cli("sessions", "show", "aa", code=1).stderr
+    assert "`heald sessions salvage aa-first` makes it writable again" in told
+    (header / "session.json").write_text("{")
+    told = heald_cli("sessions", "show", "ab", code=1).stderr
+    assert "move what there is to the trash with `heald sessions delete ab-second`" in told
+    assert "salvage" not in told
+    heald_cli("sessions", "delete", "ab-second")
