@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from heald import as_word
 from heald_doctor import Check, Finding, Progress
 from heald_persistence.contracts import SessionPersistence
 
@@ -16,7 +17,7 @@ def logs_check(storage: SessionPersistence) -> Check:
             Finding(
                 severity="error",
                 message=f"session {item.name} cannot be opened: {item.problem}",
-                remedy=f"`heald sessions verify {item.name}` says what is damaged",
+                remedy=f"`heald sessions verify {as_word(item.name)}` says what is damaged",
             )
             for item in await storage.list()
             if item.problem is not None

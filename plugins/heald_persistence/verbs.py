@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 import click
 
-from heald import HealdError, Host, counted, visible
+from heald import HealdError, Host, as_word, counted, visible
 from heald.verbs import host_verb, json_option, print_json, print_table
 from heald_persistence.contracts import Damage, SessionPersistence, StoredSession
 from heald_persistence.hookspecs import session_persistence
@@ -38,8 +38,8 @@ async def delete_session(host: Host, session: str) -> None:
     storage = host.scope.require(session_persistence)
     id_ = session_named(session, [item.name for item in await storage.list()])
     await storage.delete(id_)
-    shown = visible(id_)
-    click.echo(f"{shown} is in the trash; `heald sessions restore {shown}` brings it back")
+    back = f"`heald sessions restore {as_word(id_)}` brings it back"
+    click.echo(f"{visible(id_)} is in the trash; {back}")
 
 
 @click.command("restore")

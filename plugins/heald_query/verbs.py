@@ -167,7 +167,8 @@ async def show_session(
     for hint in asked.hints(host):
         click.echo(visible(hint), err=True)
     if damaged:
-        click.echo(f"{id_} is damaged: `heald sessions verify {id_}` says how", err=True)
+        word = as_word(id_)
+        click.echo(f"{word} is damaged: `heald sessions verify {word}` says how", err=True)
     return 1 if damaged else 0
 
 
