@@ -18,7 +18,6 @@ from heald_projection_cache import projection_cache
 from heald_query import session_query
 from heald_session import Header, LogOffset
 from heald_subagent.identity import KEY, IdentityView, own_view
-from heald_subagent.workers import is_being_cancelled
 
 WITNESS = (
     "version",
@@ -74,9 +73,13 @@ class Ladder:
         return finding
 
     def _check_wanted(self) -> None:
-        """Go no further once somebody cancelled, also if a read made something else of that."""
+        """Go no further once somebody cancelled, also if a read made something else of that.
+
+        What tells is that the task was asked to end: a read may raise the same by itself.
+        """
         raise_if_cancelled(self.cancel)
-        if is_being_cancelled():
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
             raise asyncio.CancelledError
 
     async def _cached(self, header: Header) -> IdentityView | None:

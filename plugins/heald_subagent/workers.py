@@ -50,9 +50,3 @@ async def _join(tasks: Sequence[asyncio.Task[None]]) -> None:
                 task.cancel()
     if cancelled is not None:
         raise cancelled
-
-
-def is_being_cancelled() -> bool:
-    """Say whether somebody asked the running task to end; a read may raise the same by itself."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

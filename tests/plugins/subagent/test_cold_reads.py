@@ -247,28 +247,3 @@ async def test_however_a_listing_ends_no_log_stays_open(
         assert isinstance(done[0], kinds.get(ends, list))
         assert world.spies.in_flight == 0
         assert open_files(heald_home) == before
-
-
-async def test_a_read_that_makes_an_error_of_the_cancellation_is_the_last_of_its_worker(
-    world: World,
-) -> None:
-    arrived = asyncio.Semaphore(0)
-
-    async def stay(_: SessionId) -> None:
-        arrived.release()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            raise OSError("it was closed while it was read") from None
-
-    world.spies.cache = lambda _: None
-    world.spies.while_observing = stay
-    for number in range(12):
-        await world.child(f"{number:02}", IDENTITY, live=False)
-    listing = asyncio.create_task(world.children())
-    for _ in range(4):
-        await arrived.acquire()
-    listing.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await listing
-    assert len(world.spies.observed) == 4

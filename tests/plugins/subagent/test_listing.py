@@ -901,7 +901,7 @@ OWN = {
     "heald_subagent.ladder": {"Finding", "Ladder"},
     "heald_subagent.rows": {"ORIGIN", "ChildRow", "DiagnosticRow", "SubagentRow"},
     "heald_subagent.services": {"corpus_of"},
-    "heald_subagent.workers": {"is_being_cancelled", "work_through"},
+    "heald_subagent.workers": {"work_through"},
 }
 """What the listing may take from its own package: a view's type, never the fold or the parser."""
 LIBRARIES = {

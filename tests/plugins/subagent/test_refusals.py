@@ -245,25 +245,37 @@ async def test_an_abort_while_live_children_are_taken_leaves_a_seeded_cold_child
     assert (world.spies.cached, world.spies.observed) == ([], [])
 
 
+async def four_in_flight(
+    world: World, stay: Callable[[SessionId], Awaitable[None]], **how: Any
+) -> asyncio.Task[list[Any]]:
+    """List twelve cold children, and return once as many are observed as may be at once."""
+    arrived = asyncio.Semaphore(0)
+
+    async def observed(ident: SessionId) -> None:
+        arrived.release()
+        await stay(ident)
+
+    world.spies.cache = lambda _: None
+    world.spies.while_observing = observed
+    for number in range(12):
+        await world.child(f"{number:02}", continuable(), live=False)
+    listing = asyncio.create_task(world.children(**how))
+    for _ in range(4):
+        await arrived.acquire()
+    assert world.spies.in_flight == 4
+    return listing
+
+
 async def test_an_abort_with_four_observations_in_flight_leaves_none_running(
     world: World,
 ) -> None:
     token = CancelToken()
-    arrived = asyncio.Semaphore(0)
     gate = asyncio.Event()
 
     async def stay(_: SessionId) -> None:
-        arrived.release()
         await gate.wait()
 
-    world.spies.cache = lambda _: None
-    world.spies.while_observing = stay
-    for ident in "abcdef":
-        await world.child(ident, continuable(), live=False)
-    listing = asyncio.create_task(world.children(cancel=token))
-    for _ in range(4):
-        await arrived.acquire()
-    assert world.spies.in_flight == 4
+    listing = await four_in_flight(world, stay, cancel=token)
     token.cancel()
     gate.set()
     with pytest.raises(Cancelled):
@@ -273,29 +285,37 @@ async def test_an_abort_with_four_observations_in_flight_leaves_none_running(
 
 
 async def test_cancelling_the_callers_task_ends_the_workers_first(world: World) -> None:
-    arrived = asyncio.Semaphore(0)
     let_go: list[str] = []
 
     async def stay(ident: SessionId) -> None:
-        arrived.release()
         try:
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
             let_go.append(ident)
 
-    world.spies.cache = lambda _: None
-    world.spies.while_observing = stay
-    for ident in "abcde":
-        await world.child(ident, continuable(), live=False)
-    listing = asyncio.create_task(world.children())
-    for _ in range(4):
-        await arrived.acquire()
+    listing = await four_in_flight(world, stay)
     listing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await listing
     assert len(let_go) == 4
     assert world.spies.in_flight == 0
+
+
+async def test_a_read_that_makes_an_error_of_the_cancellation_is_the_last_of_its_worker(
+    world: World,
+) -> None:
+    async def stay(_: SessionId) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise OSError("it was closed while it was read") from None
+
+    listing = await four_in_flight(world, stay)
+    listing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await listing
+    assert len(world.spies.observed) == 4
 
 
 @BOTH
