@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
 import attrs
 
 from heald import HealdError, as_word
@@ -101,6 +105,15 @@ class StorageUnavailable(HealdError):
 
     def message(self) -> str:
         return f"cannot use {self.path}: {self.reason}; mend it, or set HEALD_HOME to another place"
+
+
+@contextlib.contextmanager
+def usable(path: Path) -> Iterator[None]:
+    """Make a `StorageUnavailable` of what the system refuses inside the block."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageUnavailable(str(path), str(error.strerror)) from error
 
 
 @attrs.define

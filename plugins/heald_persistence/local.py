@@ -15,7 +15,7 @@ from heald_persistence import disk
 from heald_persistence.birth import OCCUPIED, Unborn, occupied
 from heald_persistence.contracts import Damage, LogWriter, StoredLog, StoredSession, Survey
 from heald_persistence.directory import Directory
-from heald_persistence.errors import SessionDamaged, StorageUnavailable
+from heald_persistence.errors import SessionDamaged, usable
 from heald_persistence.inheritance import Inheritance
 from heald_persistence.layout import Facts, Place, name_of, own_facts, read_facts
 from heald_persistence.lease import Lease
@@ -205,23 +205,23 @@ class LocalPersistence:
 
     def _salvage(self, id: SessionId, place: Place) -> Sequence[Damage]:  # noqa: A002
         facts = read_facts(place, id)
-        try:
+        with usable(place.path):
             lease = Lease.take(place.lock, self._now())
             try:
                 return Salvage(place, facts, self.seal_bytes, self._now()).run()
             finally:
                 lease.close()
-        except OSError as error:
-            raise StorageUnavailable(str(place.path), str(error.strerror)) from error
+
+    def _lease(self, id: SessionId, place: Place) -> Lease:  # noqa: A002
+        with usable(place.lock):
+            try:
+                return Lease.take(place.lock, self._now())
+            except FileNotFoundError:  # somebody has just deleted it
+                raise SessionNotFound(id) from None
 
     def _open(self, id: SessionId, place: Place) -> Opened:  # noqa: A002
         read_facts(place, id)  # where there is no session no lock is made
-        try:
-            lease = Lease.take(place.lock, self._now())
-        except FileNotFoundError:  # somebody has just deleted it
-            raise SessionNotFound(id) from None
-        except OSError as error:
-            raise StorageUnavailable(str(place.lock), str(error.strerror)) from error
+        lease = self._lease(id, place)
         try:
             return self._opened(read_facts(place, id), place, lease)
         except BaseException:
@@ -234,15 +234,13 @@ class LocalPersistence:
         except OSError as error:
             raise SessionDamaged(facts.header.id, f"tail.jsonl: {error.strerror}") from error
         found = recover(data, facts)
-        try:
+        with usable(place.path):
             sealed = SealedLog(place, facts.header.log_id, facts.cut)
             if (damage := sealed.take_over(found.header)) is not None:
                 raise error_of(facts.header.id, damage)
             tail = Tail.open(place.tail, found.header, found.good, found.torn)
             if found.torn:
                 self._cut(place, tail, found)
-        except OSError as error:
-            raise StorageUnavailable(str(place.path), str(error.strerror)) from error
         return Opened(lease, tail, facts.cut, found.end)
 
     def _cut(self, place: Place, tail: Tail, found: Recovered) -> None:
@@ -260,16 +258,10 @@ class LocalPersistence:
     def _delete(self, id: SessionId, place: Place) -> None:  # noqa: A002
         if place.path.is_symlink() or not place.path.is_dir():
             raise SessionNotFound(id)
+        lease = self._lease(id, place)
         try:
-            lease = Lease.take(place.lock, self._now())
-        except FileNotFoundError:  # somebody else has just deleted it
-            raise SessionNotFound(id) from None
-        except OSError as error:
-            raise StorageUnavailable(str(place.lock), str(error.strerror)) from error
-        try:
-            self.trash.take(place.path, self._now())
-        except OSError as error:
-            raise StorageUnavailable(str(self.trash.root), str(error.strerror)) from error
+            with usable(self.trash.root):
+                self.trash.take(place.path, self._now())
         finally:
             lease.close()
 
@@ -280,25 +272,24 @@ class LocalPersistence:
             raise SessionNotFound(id)
         if name in self._held or occupied(place):
             raise SessionIdTaken(id)
-        try:
-            disk.make_root(self.root)
-            self.trash.give_back(entry, place.path)
-        except FileNotFoundError:  # somebody else has just restored it
-            raise SessionNotFound(id) from None
-        except OSError as error:
-            if error.errno in OCCUPIED:
-                raise SessionIdTaken(id) from error
-            raise StorageUnavailable(str(self.trash.root), str(error.strerror)) from error
+        with usable(self.trash.root):
+            try:
+                disk.make_root(self.root)
+                self.trash.give_back(entry, place.path)
+            except FileNotFoundError:  # somebody else has just restored it
+                raise SessionNotFound(id) from None
+            except OSError as error:
+                if error.errno in OCCUPIED:
+                    raise SessionIdTaken(id) from error
+                raise
 
     def _trashed(self) -> Sequence[StoredSession]:
         listed = (described(entry.path, entry.name) for entry in self._entries())
         return [found for found in listed if found is not None]
 
     def _entries(self) -> Sequence[Trashed]:
-        try:
+        with usable(self.trash.root):
             return self.trash.entries()
-        except OSError as error:
-            raise StorageUnavailable(str(self.trash.root), str(error.strerror)) from error
 
     def _survey(
         self,
@@ -307,7 +298,5 @@ class LocalPersistence:
         logs: bool,  # noqa: FBT001 - a thread is given what is asked for by place
         cancel: CancelToken | None,
     ) -> Survey:
-        try:
+        with usable(self.root):
             return surveyed(self.root, known, held, logs=logs, cancel=cancel)
-        except OSError as error:
-            raise StorageUnavailable(str(self.root), str(error.strerror)) from error

@@ -14,7 +14,7 @@ from heald_persistence import disk
 from heald_persistence.blobs import BlobReader
 from heald_persistence.contracts import Damage
 from heald_persistence.directory import Directory, unreadable
-from heald_persistence.errors import LogChanged, StorageUnavailable
+from heald_persistence.errors import LogChanged, usable
 from heald_persistence.index import Index
 from heald_persistence.layout import INDEX, LOG, TAIL, Facts
 from heald_persistence.parts import Parts
@@ -196,14 +196,12 @@ class LocalLog:
     def _settle(self) -> None:
         """Sync what is open, and the names it was found by, which a rename may have just made."""
         path = self._directory.path
-        try:
+        with usable(path):
             for source in self._open:
                 source.sync()
             with contextlib.suppress(FileNotFoundError):  # it may have been deleted meanwhile
                 disk.sync_directory(path)
                 disk.sync_directory(path.parent)
-        except OSError as error:
-            raise StorageUnavailable(str(path), str(error.strerror)) from error
 
     def _filled(self, parts: Iterator[Part]) -> Iterator[Part]:
         """Put the data of blobs in its place."""
